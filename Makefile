@@ -1,0 +1,34 @@
+# make demo   set up .venv if needed, synthesize an All-Reduce and print what came out
+# make test   the same set-up, then the whole test suite
+# make lint   ruff and mypy
+# make bench  figures beside the published ones
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*.cpp cpp/bindings/*)
+
+.PHONY: demo test lint bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/weft synth mesh:8x8 all-reduce --size 1GiB --bandwidth 50GiB/s --latency 0.5us
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,10 @@
+// One function a kernel: each adds what it binds to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace weft::bindings {
+
+void bind_network(nanobind::module_& module);
+
+}  // namespace weft::bindings

@@ -1,0 +1,27 @@
+#include "network.h"
+
+#include "arrays.h"
+#include "bind.h"
+
+namespace weft::bindings {
+
+void bind_network(nb::module_& module) {
+    nb::class_<CostModel>(module, "CostModel")
+        .def(nb::init<bool, bool>(), nb::arg("blocking"), nb::arg("store_and_forward"));
+
+    nb::class_<Network>(module, "Network")
+        .def(
+            "__init__",
+            [](Network* self, std::int32_t npus, std::int32_t switches, Column<std::int32_t> src,
+               Column<std::int32_t> dst, Column<std::int64_t> bandwidth,
+               Column<std::int64_t> latency) {
+                std::vector<Speed> speed(src.size());
+                for (std::size_t i = 0; i < speed.size(); ++i)
+                    speed[i] = {bandwidth.data()[i], latency.data()[i]};
+                new (self) Network(npus, switches, copy(src), copy(dst), std::move(speed));
+            },
+            nb::arg("npus"), nb::arg("switches"), nb::arg("src"), nb::arg("dst"),
+            nb::arg("bandwidth"), nb::arg("latency"));
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,42 @@
+// The network for the kernels: nodes (NPUs first, then switches) and directed links.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cost.h"
+
+namespace weft {
+
+// Compressed rows: the items of row r are items[offsets[r]] .. items[offsets[r + 1] - 1].
+struct Rows {
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::int32_t> items;
+
+    std::int32_t size() const { return static_cast<std::int32_t>(offsets.size()) - 1; }
+    std::span<const std::int32_t> operator[](std::int64_t row) const {
+        return {items.data() + offsets[row], items.data() + offsets[row + 1]};
+    }
+    void close() { offsets.push_back(static_cast<std::int64_t>(items.size())); }
+};
+
+// Rows of item numbers grouped by key, in ascending order of item: keys[i] in [0, count).
+Rows group_by(std::span<const std::int32_t> keys, std::int32_t count);
+
+struct Network {
+    std::int32_t npus = 0;
+    std::int32_t switches = 0;
+    std::vector<std::int32_t> src, dst;
+    std::vector<Speed> speed;
+    Rows out, in;  // links by source, by destination
+
+    Network(std::int32_t npus, std::int32_t switches, std::vector<std::int32_t> src,
+            std::vector<std::int32_t> dst, std::vector<Speed> speed);
+
+    std::int32_t nodes() const { return npus + switches; }
+    std::int32_t links() const { return static_cast<std::int32_t>(src.size()); }
+    bool is_switch(std::int32_t node) const { return node >= npus; }
+};
+
+}  // namespace weft

@@ -1,0 +1,97 @@
+"""The table of transfers: one row a hop from NPU to NPU, as NumPy columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Buffer(IntEnum):
+    """The buffers a place can lie in. A chunk's HOME is where it lies in an in-place buffer."""
+
+    HOME = 0
+    INPUT = 1
+    OUTPUT = 2
+    SCRATCH = 3
+
+
+PLACE_BITS = 29
+
+
+def place(buffer: Buffer, index: int) -> int:
+    """A place on an NPU as one number: a buffer, and a chunk's number (a slot in SCRATCH)."""
+    return (int(buffer) << PLACE_BITS) | index
+
+
+@dataclass(frozen=True, eq=False)
+class Routes:
+    """The links each route crosses, in order: route ``r`` is ``links[offsets[r]:offsets[r+1]]``.
+
+    On a network without switches a route is a link, with the link's number.
+    """
+
+    offsets: NDArray[np.int64]
+    links: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of_links(cls, links: int) -> Routes:
+        return cls(np.arange(links + 1, dtype=np.int64), np.arange(links, dtype=np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """Rows in an order in which they could run one after the other.
+
+    The logical layer. Row ``i`` reads its chunk at a place on `src` as the rows before it left
+    it, and writes it (or adds it, if `reduce`) to a place on `dst`: that order is the meaning
+    of the table, and it needs no topology. A row waits for the earlier rows that wrote the
+    place it reads. Explicit dependencies (`dep_offsets`, `deps`) carry what an imported
+    algorithm demands beyond that.
+
+    The timed layer. `route`, `start` and `end` are all there or all absent.
+
+    Attributes
+    ----------
+    chunk, src, dst
+        Which chunk, from which NPU, to which (int32).
+    reduce
+        Whether the chunk is added to what `dst` has, instead of replacing it (bool).
+    route
+        Number of the route in the algorithm's `Routes` (int32).
+    start, end
+        When the hop starts, and when `dst` can use the chunk, in picoseconds (int64).
+    src_place, dst_place
+        Places (see `place`) read and written, where they are not the chunk's HOME (int32).
+    dep_offsets, deps
+        Rows that row ``i`` also waits for: ``deps[dep_offsets[i]:dep_offsets[i + 1]]`` (int64).
+    """
+
+    chunk: NDArray[np.int32]
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    reduce: NDArray[np.bool_]
+    route: NDArray[np.int32] | None = None
+    start: NDArray[np.int64] | None = None
+    end: NDArray[np.int64] | None = None
+    src_place: NDArray[np.int32] | None = None
+    dst_place: NDArray[np.int32] | None = None
+    dep_offsets: NDArray[np.int64] | None = None
+    deps: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.chunk)
+
+    @property
+    def timed(self) -> bool:
+        return self.start is not None
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """The columns that are there, by name."""
+        pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return {name: column for name, column in pairs if column is not None}

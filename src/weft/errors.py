@@ -1,0 +1,43 @@
+"""What Weft raises when something is wrong with what it was given.
+
+WeftError                 base: the message is one clear sentence for the user (exit code 2)
+├── InputError            a value, a name or a file that makes no sense
+│   ├── TopologyError     a network that is not one
+│   └── FormatError       a file that cannot be read; names file and place
+└── UnreachableError      a chunk cannot get from where it is to where it must be
+
+A wrong algorithm is not an exception but a verdict: see `weft.verify`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class WeftError(Exception):
+    """Base of all errors Weft raises on purpose."""
+
+
+class InputError(WeftError):
+    """A value, a name or a file that makes no sense."""
+
+
+class TopologyError(InputError):
+    """A network that is not one."""
+
+
+class FormatError(InputError):
+    """A file that cannot be read; the message names the file and the place."""
+
+
+class UnreachableError(WeftError):
+    """A chunk cannot get from where it is to where it must be."""
+
+
+def unknown_name(what: str, found: str, known: Iterable[str]) -> InputError:
+    """Say that `found` is not a known `what`, and suggest the nearest known name."""
+    names = sorted(known)
+    near = difflib.get_close_matches(found.lower(), names, n=1, cutoff=0.5)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return InputError(f"unknown {what} '{found}'{hint} (known: {', '.join(names)})")

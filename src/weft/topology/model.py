@@ -1,0 +1,169 @@
+"""The network as flat arrays: nodes (NPUs first, then switches) and directed links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from weft import _core
+from weft.errors import TopologyError
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """NPUs, switches and the directed links between them.
+
+    Nodes are numbered: NPUs ``0..npus-1``, then switches ``npus..npus+switches-1``. NPUs
+    compute and hold chunks, switches only forward. Links are directed; parallel ones are
+    allowed. Numbers never change: a removed NPU leaves a gap.
+
+    Attributes
+    ----------
+    name
+        What the user asked for, such as ``mesh:4x4``; for printing only.
+    npus, switches
+        How many numbers there are of each kind.
+    src, dst
+        The two ends of each link (int32).
+    bandwidth
+        Bytes per second of each link (int64).
+    latency
+        α of each link in picoseconds (int64).
+    removed
+        NPUs that have failed: they keep their numbers but take no part.
+    """
+
+    name: str
+    npus: int
+    switches: int
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    bandwidth: NDArray[np.int64]
+    latency: NDArray[np.int64]
+    removed: frozenset[int] = field(default=frozenset())
+
+    @classmethod
+    def from_links(
+        cls,
+        name: str,
+        npus: int,
+        src: ArrayLike,
+        dst: ArrayLike,
+        bandwidth: ArrayLike,
+        latency: ArrayLike,
+        *,
+        switches: int = 0,
+    ) -> Topology:
+        """Build a network from its links; scalars stand for "the same on every link"."""
+        heads = np.array(src, dtype=np.int32).reshape(-1)
+        shape = heads.shape
+        topology = cls(
+            name,
+            npus,
+            switches,
+            heads,
+            np.array(dst, dtype=np.int32).reshape(-1),
+            np.array(np.broadcast_to(np.asarray(bandwidth, dtype=np.int64), shape)),
+            np.array(np.broadcast_to(np.asarray(latency, dtype=np.int64), shape)),
+        )
+        topology._check()
+        return topology
+
+    def _check(self) -> None:
+        if self.npus < 1:
+            raise TopologyError(f"{self.name}: a network needs at least one NPU")
+        for column in (self.dst, self.bandwidth, self.latency):
+            if column.shape != self.src.shape:
+                raise TopologyError(f"{self.name}: link columns differ in length")
+        for link in np.flatnonzero(
+            (self.src < 0) | (self.src >= self.nodes) | (self.dst < 0) | (self.dst >= self.nodes)
+        )[:1]:
+            raise TopologyError(
+                f"{self.name}: link {link} joins {self.src[link]} and {self.dst[link]}, "
+                f"but nodes are 0 to {self.nodes - 1}"
+            )
+        for link in np.flatnonzero(self.src == self.dst)[:1]:
+            raise TopologyError(f"{self.name}: link {link} joins node {self.src[link]} to itself")
+        for link in np.flatnonzero(self.bandwidth <= 0)[:1]:
+            raise TopologyError(f"{self.name}: link {link} has no positive bandwidth")
+        for link in np.flatnonzero(self.latency < 0)[:1]:
+            raise TopologyError(f"{self.name}: link {link} has a negative latency")
+
+    @property
+    def nodes(self) -> int:
+        return self.npus + self.switches
+
+    @property
+    def links(self) -> int:
+        return len(self.src)
+
+    @cached_property
+    def members(self) -> NDArray[np.int32]:
+        """The NPUs that are there, ascending: the default process group."""
+        present = np.ones(self.npus, dtype=bool)
+        present[list(self.removed)] = False
+        return np.flatnonzero(present).astype(np.int32)
+
+    @cached_property
+    def core(self) -> _core.Network:
+        """The same network for the kernels."""
+        return _core.Network(
+            self.npus, self.switches, self.src, self.dst, self.bandwidth, self.latency
+        )
+
+    def reversed(self) -> Topology:
+        """The network with every link turned round; link numbers stay."""
+        return replace(self, src=self.dst, dst=self.src)
+
+    def with_links(self, *, bandwidth: int | None = None, latency: int | None = None) -> Topology:
+        """The same network with one bandwidth (B/s) or one latency (ps) on all links."""
+        changed = self
+        if bandwidth is not None:
+            changed = replace(changed, bandwidth=np.full_like(self.bandwidth, bandwidth))
+        if latency is not None:
+            changed = replace(changed, latency=np.full_like(self.latency, latency))
+        changed._check()
+        return changed
+
+    def without(
+        self,
+        *,
+        links: Iterable[tuple[int, int]] = (),
+        npus: Iterable[int] = (),
+    ) -> Topology:
+        """The network after failures; all numbers stay what they were.
+
+        Parameters
+        ----------
+        links
+            Ordered pairs (source, destination): that direction goes, with all its parallels.
+        npus
+            NPUs that go, with every link that touches them.
+        """
+        keep = np.ones(self.links, dtype=bool)
+        for source, destination in links:
+            hit = (self.src == source) & (self.dst == destination)
+            if not hit.any():
+                raise TopologyError(f"{self.name} has no link {source}>{destination} to remove")
+            keep &= ~hit
+        gone = frozenset(npus)
+        for npu in gone:
+            if not 0 <= npu < self.npus:
+                raise TopologyError(
+                    f"{self.name} has no NPU {npu} to remove; NPUs are 0 to {self.npus - 1}"
+                )
+            keep &= (self.src != npu) & (self.dst != npu)
+        if len(gone | self.removed) == self.npus:
+            raise TopologyError(f"{self.name}: no NPU is left")
+        return replace(
+            self,
+            src=self.src[keep],
+            dst=self.dst[keep],
+            bandwidth=self.bandwidth[keep],
+            latency=self.latency[keep],
+            removed=self.removed | gone,
+        )

@@ -1,0 +1,121 @@
+"""Sizes, rates and times with units: read what people write, print what they can read.
+
+Inside Weft a size is an integer number of bytes, a bandwidth an integer number of bytes per
+second and a time an integer number of picoseconds. Units appear only at the edges, here.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from weft.errors import InputError
+
+PS_PER_US = 1_000_000
+PS_PER_S = 10**12
+
+MAX_BYTES = 1 << 60
+MAX_BANDWIDTH = 10**18
+MAX_LATENCY_PS = 10**18
+
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(\S*)\s*")
+_DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
+_BINARY = {f"{p}i": 1 << (10 * (i + 1)) for i, p in enumerate("kmgtp")}
+_PREFIXES = _DECIMAL | _BINARY
+_TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "μs": 10**6, "ms": 10**9, "s": 10**12}
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes of a size such as ``64MiB``, ``1GB`` or ``4096``."""
+    value, unit = _split(text, "size", "64MiB")
+    if unit.lower().endswith("b"):
+        unit = unit[:-1]
+    return _whole(value * _prefix(unit, text, "size", "64MiB"), text, "size", MAX_BYTES)
+
+
+def parse_bandwidth(text: str) -> int:
+    """Bytes per second of a rate such as ``50GB/s``, ``50GiB/s`` or ``400Gbps``."""
+    value, unit = _split(text, "bandwidth", "50GB/s")
+    match = re.fullmatch(r"([kKmMgGtTpP]?i?)(B/s|Bps|b/s|bps|bit/s)", unit)
+    if not match:
+        raise InputError(f"bandwidth '{text}' has no unit Weft knows; write it like 50GB/s")
+    rate = value * _prefix(match[1], text, "bandwidth", "50GB/s")
+    if match[2].startswith("b"):
+        rate /= 8
+    return _whole(rate, text, "bandwidth", MAX_BANDWIDTH)
+
+
+def parse_latency(text: str) -> int:
+    """Picoseconds of a time such as ``0.5us`` or ``500ns``; ``0`` needs no unit."""
+    value, unit = _split(text, "latency", "0.5us")
+    if not unit and value == 0:
+        return 0
+    if unit not in _TIMES:
+        raise InputError(f"latency '{text}' has no unit Weft knows; write it like 0.5us")
+    time = round(value * _TIMES[unit])
+    if not 0 <= time <= MAX_LATENCY_PS:
+        raise InputError(f"latency '{text}' is out of range; expected 0 to 11 days")
+    return time
+
+
+def _split(text: str | int, what: str, example: str) -> tuple[Fraction, str]:
+    match = _NUMBER.fullmatch(str(text))
+    if not match:
+        raise InputError(f"{what} '{text}' is not a number with a unit; write it like {example}")
+    return Fraction(match[1]), match[2]
+
+
+def _prefix(prefix: str, text: str | int, what: str, example: str) -> int:
+    try:
+        return _PREFIXES[prefix.lower()]
+    except KeyError:
+        raise InputError(
+            f"{what} '{text}' has no unit Weft knows; write it like {example}"
+        ) from None
+
+
+def _whole(value: Fraction, text: str | int, what: str, most: int) -> int:
+    number = round(value)
+    if not 0 < number <= most:
+        raise InputError(f"{what} '{text}' is out of range; expected more than 0, at most {most}")
+    return number
+
+
+def format_size(size: int) -> str:
+    """``1GiB``, ``1.5MiB``, ``1000B``: binary units, as few digits as are exact or useful."""
+    for power, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= power:
+            return f"{size / power:.4g}{unit}"
+    return f"{size}B"
+
+
+def format_bandwidth(rate: float) -> str:
+    """Bytes per second in ``GB/s`` (10^9), the unit of nccl-tests."""
+    for power, unit in ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if rate >= power:
+            return f"{rate / power:.4g}{unit}"
+    return f"{rate:.4g}B/s"
+
+
+def format_time(time_ps: float) -> str:
+    """Picoseconds as ``3.1us``, ``9.606ms``, ``1.2s``."""
+    for power, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")):
+        if time_ps >= power:
+            return f"{time_ps / power:.6g}{unit}"
+    return f"{time_ps:.0f}ps"
+
+
+def exact_bandwidth(rate: int) -> str:
+    """A rate that `parse_bandwidth` reads back to the same integer, for files."""
+    for power, unit in ((1 << 30, "GiB/s"), (10**9, "GB/s"), (10**6, "MB/s")):
+        if rate % power == 0:
+            return f"{rate // power}{unit}"
+    return f"{rate}B/s"
+
+
+def exact_latency(time_ps: int) -> str:
+    """A time that `parse_latency` reads back to the same integer, for files."""
+    for power, unit in ((10**6, "us"), (10**3, "ns")):
+        if time_ps % power == 0:
+            return f"{time_ps // power}{unit}"
+    return f"{time_ps}ps"
