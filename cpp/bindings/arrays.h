@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "network.h"
+
 namespace weft::bindings {
 
 namespace nb = nanobind;
@@ -35,6 +37,10 @@ Array<T> give(std::vector<T>&& values) {
     auto* kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return Array<T>(kept->data(), {kept->size()}, owner);
+}
+
+inline Rows rows(const Column<std::int64_t>& offsets, const Column<std::int32_t>& items) {
+    return {copy(offsets), copy(items)};
 }
 
 }  // namespace weft::bindings

@@ -6,5 +6,7 @@
 namespace weft::bindings {
 
 void bind_network(nanobind::module_& module);
+void bind_synthesis(nanobind::module_& module);
+void bind_bound(nanobind::module_& module);
 
 }  // namespace weft::bindings

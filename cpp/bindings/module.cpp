@@ -3,4 +3,6 @@
 
 NB_MODULE(_core, module) {
     weft::bindings::bind_network(module);
+    weft::bindings::bind_synthesis(module);
+    weft::bindings::bind_bound(module);
 }

@@ -5,7 +5,11 @@ from numpy.typing import NDArray
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+
+# chunk, src, dst, route, start, end, route offsets, route links, time
+Schedule = tuple[Int32, Int32, Int32, Int32, Int64, Int64, Int64, Int32, int]
 
 class CostModel:
     def __init__(self, blocking: bool, store_and_forward: bool) -> None: ...
@@ -20,3 +24,71 @@ class Network:
         bandwidth: Int64,
         latency: Int64,
     ) -> None: ...
+
+class Cancelled(Exception): ...  # noqa: N818
+
+class Progress:
+    """How far a long kernel is; may be asked and cancelled from another thread."""
+
+    def cancel(self) -> None: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+
+def match(
+    network: Network,
+    cost: CostModel,
+    bytes: int,  # noqa: A002
+    holder_offsets: Int64,
+    holders: Int32,
+    takers: Int32,
+    set_offsets: Int64,
+    set_members: Int32,
+    seed: int,
+    trials: int,
+    bound: int,
+    threads: int,
+    progress: Progress,
+) -> Schedule: ...
+def unicast(
+    network: Network,
+    cost: CostModel,
+    bytes: int,  # noqa: A002
+    src: Int32,
+    dst: Int32,
+    seed: int,
+    trials: int,
+    bound: int,
+) -> Schedule: ...
+def retime(
+    network: Network,
+    route_offsets: Int64,
+    route_links: Int32,
+    cost: CostModel,
+    chunk: Int32,
+    src: Int32,
+    dst: Int32,
+    route: Int32,
+    chunk_bytes: Int64,
+) -> tuple[Int64, Int64]: ...
+def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
+def time_for_chunks(first: Int64, gap: Int64, chunks: int) -> int: ...
+def time_for_bytes(first: Int64, bandwidth: Int64, bytes: float) -> int: ...  # noqa: A002
+def node_bound(
+    network: Network,
+    cost: CostModel,
+    bytes: int,  # noqa: A002
+    pre: Int32,
+    post: Int32,
+    reduce: Bool,
+    count: Int64,
+    total_bytes: Int64,
+    set_offsets: Int64,
+    set_members: Int32,
+    enough: int,
+    budget: int,
+) -> tuple[int, int, int, int]: ...
+def tightest_cut(
+    network: Network, supply: Float, sinks: Int32, seconds: float, budget: int
+) -> tuple[float, Int32]: ...

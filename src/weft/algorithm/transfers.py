@@ -39,6 +39,12 @@ class Routes:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def are_links(self) -> bool:
+        """Whether each route is one link, with the link's number."""
+        count = len(self.links)
+        return len(self) == count and bool((self.links == np.arange(count)).all())
+
     @classmethod
     def of_links(cls, links: int) -> Routes:
         return cls(np.arange(links + 1, dtype=np.int64), np.arange(links, dtype=np.int32))

@@ -1,0 +1,87 @@
+"""Proven lower bounds on the time of a collective on a network: no algorithm can be faster.
+
+The proofs are in ``docs/bounds.md``. Cheap bounds come first; the search stops as soon as one
+meets the time to be judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.bound.classes import ChunkClasses
+from weft.bound.cuts import cut_bound
+from weft.bound.nodes import gossip_bound, node_bound
+from weft.collective import Chunks
+from weft.cost import CostModel
+from weft.topology.model import Topology
+
+__all__ = ["Bound", "lower_bound", "quick_bound"]
+
+NEVER = 2**63 - 1
+
+# Link visits: about half a second each on one core.
+_NODE_BUDGET = 4_000_000
+_CUT_BUDGET = 60_000_000
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A time that no algorithm can beat.
+
+    Attributes
+    ----------
+    time
+        The strongest bound found for the given chunks, moved whole (picoseconds).
+    kind
+        Which argument gives it: ``ingress`` or ``egress`` of an NPU, ``path`` (the longest way
+        a chunk must go), ``cut``, ``gossip`` (an All-Reduce's sends over the total bandwidth),
+        or ``none`` when nothing need move.
+    ideal
+        The strongest one that holds for any chunking (picoseconds).
+    """
+
+    time: int
+    kind: str
+    ideal: int
+
+    @property
+    def time_us(self) -> float:
+        return self.time / 1e6
+
+    @property
+    def ideal_us(self) -> float:
+        return self.ideal / 1e6
+
+    def stronger(self, other: Bound) -> Bound:
+        """The better of both in each respect."""
+        best = other if other.time > self.time else self
+        return Bound(best.time, best.kind, max(self.ideal, other.ideal))
+
+
+def lower_bound(
+    topology: Topology, chunks: Chunks, cost: CostModel, *, enough: int = NEVER
+) -> Bound:
+    """The strongest bound Weft can prove at reasonable cost.
+
+    Parameters
+    ----------
+    enough
+        A time in picoseconds, usually that of an algorithm: a bound that reaches it proves the
+        algorithm optimal, and the search stops.
+    """
+    classes = ChunkClasses.of(chunks)
+    bound = Bound(0, "none", 0)
+    for prove, budget in ((node_bound, _NODE_BUDGET), (gossip_bound, 0), (cut_bound, _CUT_BUDGET)):
+        time, kind, ideal = prove(topology, classes, cost, enough, budget, bound.ideal)
+        bound = bound.stronger(Bound(time, kind, ideal))
+        if bound.time >= enough:
+            break
+    return bound
+
+
+def quick_bound(topology: Topology, chunks: Chunks, cost: CostModel, chunk_bytes: int) -> int:
+    """A cheap bound in picoseconds, with every chunk taken for `chunk_bytes`: a planner's goal."""
+    classes = ChunkClasses.of(chunks).resized(chunk_bytes)
+    node, _, _ = node_bound(topology, classes, cost, NEVER, _NODE_BUDGET // 40, 0)
+    gossip, _, _ = gossip_bound(topology, classes, cost, NEVER, 0, 0)
+    return max(node, gossip)

@@ -1,0 +1,92 @@
+#include "bound.h"
+
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
+#include "arrays.h"
+#include "bind.h"
+#include "capacity.h"
+#include "cuts.h"
+
+namespace weft::bindings {
+namespace {
+
+std::vector<Gate> gates(const Column<std::int64_t>& first, const Column<std::int64_t>& gap,
+                        const Column<std::int64_t>& bandwidth) {
+    std::vector<Gate> result(first.size());
+    for (std::size_t i = 0; i < result.size(); ++i)
+        result[i] = {first.data()[i], gap.data()[i], bandwidth.data()[i]};
+    return result;
+}
+
+}  // namespace
+
+void bind_bound(nb::module_& module) {
+    module.def(
+        "serialization",
+        [](std::int64_t bytes, Column<std::int64_t> bandwidth) {
+            std::vector<ps> times(bandwidth.size());
+            for (std::size_t i = 0; i < times.size(); ++i)
+                times[i] = serialization(bytes, bandwidth.data()[i]);
+            return give(std::move(times));
+        },
+        nb::arg("bytes"), nb::arg("bandwidth"));
+
+    module.def(
+        "time_for_chunks",
+        [](Column<std::int64_t> first, Column<std::int64_t> gap, std::int64_t chunks) {
+            return time_for_chunks(gates(first, gap, gap), chunks);
+        },
+        nb::arg("first"), nb::arg("gap"), nb::arg("chunks"));
+
+    module.def(
+        "time_for_bytes",
+        [](Column<std::int64_t> first, Column<std::int64_t> bandwidth, double bytes) {
+            return time_for_bytes(gates(first, first, bandwidth), bytes);
+        },
+        nb::arg("first"), nb::arg("bandwidth"), nb::arg("bytes"));
+
+    module.def(
+        "node_bound",
+        [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> pre,
+           Column<std::int32_t> post, Column<bool> reduce, Column<std::int64_t> count,
+           Column<std::int64_t> total_bytes, Column<std::int64_t> set_offsets,
+           Column<std::int32_t> set_members, ps enough, std::int64_t budget) {
+            nb::gil_scoped_release release;
+            const auto hops = find_hops(network);
+            const ChunkClasses classes{copy(pre),
+                                       copy(post),
+                                       {reduce.data(), reduce.data() + reduce.size()},
+                                       copy(count),
+                                       copy(total_bytes),
+                                       rows(set_offsets, set_members)};
+            const auto bound = node_bound(network, hops, time_hops(network, hops, cost, bytes),
+                                          time_hops(network, hops, cost, 0), classes, enough,
+                                          budget);
+            return std::tuple(bound.whole_chunks, bound.any_chunks, bound.npu,
+                              static_cast<int>(bound.kind));
+        },
+        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("pre"), nb::arg("post"),
+        nb::arg("reduce"), nb::arg("count"), nb::arg("total_bytes"), nb::arg("set_offsets"),
+        nb::arg("set_members"), nb::arg("enough"), nb::arg("budget"));
+
+    module.def(
+        "tightest_cut",
+        [](const Network& network, Column<double> supply, Column<std::int32_t> sinks,
+           double seconds, std::int64_t budget) {
+            Cut cut;
+            {
+                nb::gil_scoped_release release;
+                cut = tightest_cut(network, view(supply), view(sinks), seconds, budget);
+            }
+            std::vector<std::int32_t> inside;
+            for (std::size_t node = 0; node < cut.inside.size(); ++node)
+                if (cut.inside[node]) inside.push_back(static_cast<std::int32_t>(node));
+            return std::tuple(cut.seconds, give(std::move(inside)));
+        },
+        nb::arg("network"), nb::arg("supply"), nb::arg("sinks"), nb::arg("seconds"),
+        nb::arg("budget"));
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,118 @@
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
+#include "arrays.h"
+#include "bind.h"
+#include "matching.h"
+#include "retime.h"
+#include "unicast.h"
+
+namespace weft::bindings {
+namespace {
+
+using Int32 = Array<std::int32_t>;
+using Int64 = Array<std::int64_t>;
+using Scheduled = std::tuple<Int32, Int32, Int32, Int32, Int64, Int64, Int64, Int32, ps>;
+
+// (chunk, src, dst, route, start, end, route offsets, route links, time); no routes where a route
+// is a link.
+Scheduled give_schedule(const Hops& hops, const HopTimes& times, Schedule&& schedule) {
+    std::vector<std::int32_t> src(schedule.hop.size()), dst(schedule.hop.size());
+    std::vector<ps> end(schedule.hop.size());
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t i = 0; i < src.size(); ++i) {
+            const auto hop = schedule.hop[i];
+            src[i] = hops.src[hop];
+            dst[i] = hops.dst[hop];
+            end[i] = schedule.start[i] + times.duration[hop];
+        }
+    }
+    auto& route = hops.single_links ? schedule.hop : schedule.route;
+    return {give(std::move(schedule.chunk)),
+            give(std::move(src)),
+            give(std::move(dst)),
+            give(std::move(route)),
+            give(std::move(schedule.start)),
+            give(std::move(end)),
+            give(std::move(schedule.routes.offsets)),
+            give(std::move(schedule.routes.items)),
+            schedule.time};
+}
+
+}  // namespace
+
+void bind_synthesis(nb::module_& module) {
+    nb::exception<Cancelled>(module, "Cancelled");
+    nb::class_<Progress>(module, "Progress")
+        .def(nb::init<>())
+        .def("cancel", [](Progress& self) { self.cancelled = true; })
+        .def_prop_ro("done", [](const Progress& self) { return self.done.load(); })
+        .def_prop_ro("total", [](const Progress& self) { return self.total.load(); });
+
+    module.def(
+        "match",
+        [](const Network& network, CostModel cost, std::int64_t bytes,
+           Column<std::int64_t> holder_offsets, Column<std::int32_t> holders,
+           Column<std::int32_t> takers, Column<std::int64_t> set_offsets,
+           Column<std::int32_t> set_members, std::uint64_t seed, int trials, ps bound,
+           int threads, Progress& progress) {
+            Hops hops;
+            HopTimes times;
+            Schedule schedule;
+            {
+                nb::gil_scoped_release release;
+                hops = find_hops(network);
+                times = time_hops(network, hops, cost, bytes);
+                const Spread spread{rows(holder_offsets, holders), copy(takers),
+                                    rows(set_offsets, set_members)};
+                schedule = search(hops, times, spread, seed, trials, bound, threads, progress);
+            }
+            return give_schedule(hops, times, std::move(schedule));
+        },
+        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("holder_offsets"),
+        nb::arg("holders"), nb::arg("takers"), nb::arg("set_offsets"), nb::arg("set_members"),
+        nb::arg("seed"), nb::arg("trials"), nb::arg("bound"), nb::arg("threads"),
+        nb::arg("progress"));
+
+    module.def(
+        "unicast",
+        [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> src,
+           Column<std::int32_t> dst, std::uint64_t seed, int trials, ps bound) {
+            Hops hops;
+            HopTimes times;
+            Schedule schedule;
+            {
+                nb::gil_scoped_release release;
+                hops = find_hops(network);
+                times = time_hops(network, hops, cost, bytes);
+                schedule = route_and_schedule(hops, times, {copy(src), copy(dst)}, seed, trials,
+                                              bound);
+            }
+            return give_schedule(hops, times, std::move(schedule));
+        },
+        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("src"), nb::arg("dst"),
+        nb::arg("seed"), nb::arg("trials"), nb::arg("bound"));
+
+    module.def(
+        "retime",
+        [](const Network& network, Column<std::int64_t> route_offsets,
+           Column<std::int32_t> route_links, CostModel cost, Column<std::int32_t> chunk,
+           Column<std::int32_t> src, Column<std::int32_t> dst, Column<std::int32_t> route,
+           Column<std::int64_t> chunk_bytes) {
+            Times times;
+            {
+                nb::gil_scoped_release release;
+                times = retime(network, rows(route_offsets, route_links), cost,
+                               {view(chunk), view(src), view(dst), view(route)},
+                               view(chunk_bytes));
+            }
+            return std::tuple(give(std::move(times.start)), give(std::move(times.end)));
+        },
+        nb::arg("network"), nb::arg("route_offsets"), nb::arg("route_links"), nb::arg("cost"),
+        nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("route"),
+        nb::arg("chunk_bytes"));
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,43 @@
+// Lower bounds on the time of any algorithm, from what single NPUs must send and receive.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hops.h"
+
+namespace weft {
+
+// Chunks with the same pre- and postcondition, counted together.
+struct ChunkClasses {
+    std::vector<std::int32_t> pre, post;  // numbers of sets
+    std::vector<bool> reduce;
+    std::vector<std::int64_t> count;      // chunks
+    std::vector<std::int64_t> bytes;      // in all
+    Rows sets;
+};
+
+enum class BoundKind { none, ingress, egress, path };
+
+struct NodeBound {
+    ps whole_chunks = 0;  // for chunks that are not cut any further
+    ps any_chunks = 0;    // for any chunking
+    std::int32_t npu = -1;
+    BoundKind kind = BoundKind::none;  // of `whole_chunks`
+};
+
+// The strongest bound from the ingress and egress of each NPU. A chunk that comes from afar
+// cannot be early: for every distance R, the chunks from at least R away need their slots after
+// R. `times` are for the smallest chunk, `latencies` for chunks of no bytes (α alone).
+// Distances are searched for the NPUs with the strongest plain bounds, while `budget` link
+// visits last and until the bound reaches `enough`.
+NodeBound node_bound(const Network& network, const Hops& hops, const HopTimes& times,
+                     const HopTimes& latencies, const ChunkClasses& classes, ps enough,
+                     std::int64_t budget);
+
+// Earliest arrival at every NPU of a chunk that `from` has at 0; `never` where there is no way.
+// Backwards: how long from each NPU to `from`.
+std::vector<ps> earliest(const Hops& hops, const std::vector<ps>& duration, std::int32_t from,
+                         bool backwards);
+
+}  // namespace weft

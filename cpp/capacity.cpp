@@ -1,0 +1,67 @@
+#include "capacity.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+// The smallest T in [low, high] with enough(T); enough is monotone and holds at `high`.
+template <class Enough>
+ps smallest(ps low, ps high, Enough enough) {
+    while (low < high) {
+        const ps middle = low + (high - low) / 2;
+        if (enough(middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+}  // namespace
+
+ps time_for_chunks(std::span<const Gate> gates, std::int64_t chunks) {
+    if (chunks <= 0) return 0;
+    if (gates.empty()) return never;
+    ps high = never;  // all of them over the one gate that would be first to finish
+    for (const auto& gate : gates) {
+        const auto each = static_cast<unsigned __int128>((chunks + gate.links - 1) / gate.links);
+        const auto time = each * static_cast<unsigned __int128>(gate.gap) +
+                          static_cast<unsigned __int128>(gate.first);
+        if (time < static_cast<unsigned __int128>(high)) high = static_cast<ps>(time);
+    }
+    return smallest(0, high, [&](ps time) {
+        std::int64_t through = 0;
+        for (const auto& gate : gates) {
+            if (time < gate.first) continue;
+            through += std::min((time - gate.first) / gate.gap + 1, chunks) * gate.links;
+            if (through >= chunks) return true;
+        }
+        return false;
+    });
+}
+
+ps time_for_bytes(std::span<const Gate> gates, double bytes) {
+    if (bytes <= 0) return 0;
+    if (gates.empty()) return never;
+    // Rate and backlog of the gates that are open by T grow at each `first`: bisect in doubles,
+    // then step down by more than their error.
+    double high = static_cast<double>(never);
+    for (const auto& gate : gates)
+        high = std::min(high, static_cast<double>(gate.first) +
+                                  bytes * 1e12 / (static_cast<double>(gate.bandwidth) *
+                                                  static_cast<double>(gate.links)));
+    double low = 0;
+    for (int i = 0; i < 100 && high - low > 0.25; ++i) {
+        const double middle = (low + high) / 2;
+        double carried = 0;
+        for (const auto& gate : gates)
+            carried += std::max(0.0, middle - static_cast<double>(gate.first)) *
+                       static_cast<double>(gate.bandwidth) * static_cast<double>(gate.links);
+        (carried >= bytes * 1e12 ? high : low) = middle;
+    }
+    return static_cast<ps>(std::floor(low * (1 - 1e-12)));
+}
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+// Which chunk to send: the one that most NPUs beyond the receiver still lack.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "chunk_sets.h"
+
+namespace weft {
+
+// The most wanted candidates: the chunks of one block for which the bits are set.
+struct Candidates {
+    int wanted_by = -1;  // how many onward NPUs lack them; -1 if there is no candidate at all
+    std::uint32_t block = 0;
+    std::uint64_t bits[words_per_block] = {};
+};
+
+// Among the chunks in `have` and not in `claimed`, finds a block with those that the most of
+// `onward` (sets of claimed chunks) lack. Looks at the blocks in a circle from `first_block` and
+// stops early at chunks that all of them lack.
+Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
+                       std::span<const std::uint64_t* const> onward, std::uint32_t blocks,
+                       std::uint32_t first_block);
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+#include "hops.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace weft {
+namespace {
+
+// Collects hops while walking from each NPU through the switches around it.
+class HopFinder {
+  public:
+    explicit HopFinder(const Network& net)
+        : net_(net), distance_(net.nodes(), -1), before_(net.nodes()) {}
+
+    Hops find() {
+        add_direct_links();
+        if (net_.switches > 0) {
+            bundle_links();
+            for (std::int32_t npu = 0; npu < net_.npus; ++npu) walk_from(npu);
+        }
+        hops_.out = group_by(hops_.src, net_.npus);
+        hops_.in = group_by(hops_.dst, net_.npus);
+        return std::move(hops_);
+    }
+
+  private:
+    struct Bundle {
+        std::int32_t id, to;
+    };
+
+    void add_direct_links() {
+        for (std::int32_t link = 0; link < net_.links(); ++link) {
+            if (net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link])) {
+                hops_.single_links = false;
+                continue;
+            }
+            hops_.bundles.items.push_back(link);
+            hops_.bundles.close();
+            hops_.steps.items.push_back(hops_.bundles.size() - 1);
+            close_hop(net_.src[link], net_.dst[link]);
+        }
+    }
+
+    void close_hop(std::int32_t src, std::int32_t dst) {
+        hops_.steps.close();
+        hops_.src.push_back(src);
+        hops_.dst.push_back(dst);
+    }
+
+    void bundle_links() {
+        std::vector<std::int32_t> links;
+        for (std::int32_t link = 0; link < net_.links(); ++link)
+            if (net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link]))
+                links.push_back(link);
+        auto key = [&](std::int32_t l) {
+            return std::tuple(net_.src[l], net_.dst[l], net_.speed[l].bandwidth,
+                              net_.speed[l].latency);
+        };
+        std::stable_sort(links.begin(), links.end(),
+                         [&](auto a, auto b) { return key(a) < key(b); });
+        bundles_from_.resize(net_.nodes());
+        for (std::size_t i = 0; i < links.size();) {
+            std::size_t end = i;
+            while (end < links.size() && key(links[end]) == key(links[i]))
+                hops_.bundles.items.push_back(links[end++]);
+            hops_.bundles.close();
+            bundles_from_[net_.src[links[i]]].push_back(
+                {hops_.bundles.size() - 1, net_.dst[links[i]]});
+            i = end;
+        }
+    }
+
+    // Breadth first over switches only: other NPUs are where a hop ends.
+    void walk_from(std::int32_t npu) {
+        std::vector<std::int32_t> queue{npu}, ends;
+        distance_[npu] = 0;
+        for (std::size_t i = 0; i < queue.size(); ++i) {
+            const auto node = queue[i];
+            for (auto [bundle, to] : bundles_from_[node]) {
+                if (distance_[to] < 0) {
+                    distance_[to] = distance_[node] + 1;
+                    (net_.is_switch(to) ? queue : ends).push_back(to);
+                }
+                if (distance_[to] == distance_[node] + 1) before_[to].push_back({bundle, node});
+            }
+        }
+        std::sort(ends.begin(), ends.end());
+        for (auto end : ends) {
+            paths_left_ = max_paths_per_pair;
+            add_paths(npu, end, end);
+        }
+        for (auto* list : {&queue, &ends})
+            for (auto node : *list) {
+                distance_[node] = -1;
+                before_[node].clear();
+            }
+    }
+
+    // Follows the shortest ways from `node` back to `npu`; `path_` holds the bundles behind it.
+    void add_paths(std::int32_t npu, std::int32_t node, std::int32_t end) {
+        if (node == npu) {
+            hops_.steps.items.insert(hops_.steps.items.end(), path_.rbegin(), path_.rend());
+            close_hop(npu, end);
+            --paths_left_;
+            return;
+        }
+        for (auto [bundle, from] : before_[node]) {
+            if (paths_left_ == 0) return;
+            path_.push_back(bundle);
+            add_paths(npu, from, end);
+            path_.pop_back();
+        }
+    }
+
+    const Network& net_;
+    Hops hops_;
+    std::vector<std::vector<Bundle>> bundles_from_;
+    std::vector<std::int32_t> distance_;
+    std::vector<std::vector<Bundle>> before_;  // shortest ways into a node: bundle, node before
+    std::vector<std::int32_t> path_;
+    int paths_left_ = 0;
+};
+
+}  // namespace
+
+Hops find_hops(const Network& network) { return HopFinder(network).find(); }
+
+HopTimes time_hops(const Network& network, const Hops& hops, CostModel cost, std::int64_t bytes) {
+    HopTimes times;
+    times.duration.resize(hops.count());
+    times.holds.resize(hops.steps.items.size());
+    std::vector<Speed> speeds;
+    for (std::int32_t h = 0; h < hops.count(); ++h) {
+        const auto steps = hops.steps[h];
+        speeds.clear();
+        for (auto bundle : steps) speeds.push_back(network.speed[hops.bundles[bundle][0]]);
+        times.duration[h] =
+            hop(cost, bytes, speeds, {times.holds.data() + hops.steps.offsets[h], steps.size()});
+    }
+    return times;
+}
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+// Link-chunk matching on the time-expanded network, greedy and event by event.
+//
+// Every NPU wants every chunk; when a hop is free, a chunk that its source has and its destination
+// has not been promised is matched with it. Relays come for free: what nobody needed is pruned.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hops.h"
+#include "progress.h"
+
+namespace weft {
+
+// What must be spread: each chunk from its holders to its takers.
+struct Spread {
+    Rows holders;                     // NPUs that have each chunk at the start
+    std::vector<std::int32_t> takers; // per chunk: number of a set of NPUs that must get it
+    Rows sets;
+    std::int32_t chunks() const { return holders.size(); }
+};
+
+// Who sends which chunk on which route, in order of start.
+struct Schedule {
+    std::vector<std::int32_t> chunk;
+    std::vector<std::int32_t> hop;
+    std::vector<std::int32_t> route;  // empty on a network without switches: the hop's number
+    std::vector<ps> start;
+    Rows routes;    // the links of each route; empty on a network without switches
+    ps time = never;  // when the last taker is served; never, if some cannot be
+};
+
+struct MatchOptions {
+    std::uint64_t seed = 0;
+    bool rotate = false;          // try destinations in turn instead of at random
+    ps target = never;            // deadline guard: see matching.cpp
+    ps limit = never;             // give up when this time is passed
+};
+
+bool is_one_speed(const HopTimes& times);
+
+// Returns a schedule without rows when cancelled.
+Schedule match(const Hops& hops, const HopTimes& times, const Spread& spread,
+               const MatchOptions& options, Progress& progress);
+
+// Runs `trials` seeds, and on networks with links of different speeds a sweep of deadline
+// targets between `bound` and the best time so far; keeps the best, the first of equals. The
+// result does not depend on the number of threads.
+Schedule search(const Hops& hops, const HopTimes& times, const Spread& spread, std::uint64_t seed,
+                int trials, ps bound, int threads, Progress& progress);
+
+}  // namespace weft

@@ -1,0 +1,102 @@
+"""Bounds from cuts: what must leave a set of nodes over the bandwidth that leaves it.
+
+All cuts are searched at once by maximum flow. Whatever set the search returns is only a
+suggestion: its bound is then worked out exactly, for whole chunks, from its links.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.bound.classes import ChunkClasses
+from weft.bound.gates import time_through
+from weft.bound.nodes import Proof
+from weft.cost import CostModel
+from weft.topology.model import Topology
+
+Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, supply, sinks
+
+
+def cut_bound(
+    topology: Topology,
+    classes: ChunkClasses,
+    cost: CostModel,
+    enough: int,
+    budget: int,
+    known: int,
+) -> Proof:
+    """The tightest cut; `known` picoseconds are proven already for any chunking."""
+    time, ideal, seconds = 0, 0, known / 1e12
+    searches = list(_searches(topology, classes))
+    reversed_core = topology.reversed().core
+    for backwards, supply, sinks in searches:
+        network = reversed_core if backwards else topology.core
+        seconds, found = _core.tightest_cut(
+            network, supply, sinks, seconds, budget // len(searches)
+        )
+        if len(found) == 0:
+            continue
+        inside = np.zeros(topology.nodes, dtype=bool)
+        inside[found] = True
+        whole, any_chunks = bound_of_cut(topology, classes, cost, inside ^ backwards)
+        time, ideal = max(time, whole), max(ideal, any_chunks)
+        if time >= enough:
+            break
+    return time, "cut", ideal
+
+
+def bound_of_cut(
+    topology: Topology, classes: ChunkClasses, cost: CostModel, inside: NDArray[np.bool_]
+) -> tuple[int, int]:
+    """What one cut proves, in picoseconds: for whole chunks, and for any chunking."""
+    links = np.flatnonzero(inside[topology.src] & ~inside[topology.dst])
+    crossing = np.array(
+        [
+            (inside[pre].any() if reduce else inside[pre].all()) and not inside[post].all()
+            for pre, post, reduce in (
+                (classes.members(pre), classes.members(post), reduce)
+                for pre, post, reduce in zip(classes.pre, classes.post, classes.reduce, strict=True)
+            )
+        ],
+        dtype=bool,
+    )
+    chunks = int(classes.count[crossing].sum())
+    if chunks == 0:
+        return 0, 0
+    total = float(classes.bytes[crossing].sum())
+    return time_through(topology, links, cost, classes.smallest, chunks, total)
+
+
+def _searches(topology: Topology, classes: ChunkClasses) -> Iterator[Search]:
+    """Flow problems whose cuts bound the collective.
+
+    Chunks with one holder flow forwards, all those with the same takers together; sums for one
+    taker flow backwards from it, all those with the same contributors together; sums for many
+    takers flow both ways between one NPU and every other.
+    """
+    sizes = classes.set_sizes()
+    forwards: dict[int, NDArray[np.float64]] = defaultdict(lambda: np.zeros(topology.nodes))
+    backwards: dict[int, NDArray[np.float64]] = defaultdict(lambda: np.zeros(topology.nodes))
+    for row in range(len(classes)):
+        pre, post = int(classes.pre[row]), int(classes.post[row])
+        holder, taker = classes.members(pre)[0], classes.members(post)[0]
+        amount = classes.bytes[row]
+        alone = sizes[pre] == 1 and sizes[post] == 1
+        if sizes[pre] == 1:
+            forwards[post][holder] += amount
+        if sizes[post] == 1 and (classes.reduce[row] or alone):
+            backwards[pre][taker] += amount
+        if classes.reduce[row] and sizes[pre] > 1 and sizes[post] > 1:
+            forwards[post][holder] += amount
+            backwards[pre][taker] += amount
+    ingress = np.bincount(topology.dst, topology.bandwidth, topology.nodes)
+    egress = np.bincount(topology.src, topology.bandwidth, topology.nodes)
+    for flows, rate, reverse in ((forwards, ingress, False), (backwards, egress, True)):
+        for number, supply in flows.items():
+            members = classes.members(number)
+            yield reverse, supply, members[np.argsort(rate[members], kind="stable")]

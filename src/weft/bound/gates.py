@@ -1,0 +1,34 @@
+"""How soon a set of links can have carried so much."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.cost import CostModel
+from weft.topology.model import Topology
+
+
+def time_through(
+    topology: Topology,
+    links: NDArray[np.intp],
+    cost: CostModel,
+    smallest: int,
+    chunks: int,
+    total_bytes: float,
+) -> tuple[int, int]:
+    """Picoseconds until `chunks` whole chunks, or `total_bytes` cut at will, can have crossed.
+
+    Whole chunks count in two ways, of which the stronger holds: by their number, each taken for
+    the `smallest`, and by their exact bytes plus, where α blocks, the α each of them holds its
+    link, on the link where that costs least.
+    """
+    bandwidth, latency = topology.bandwidth[links], topology.latency[links]
+    push = _core.serialization(smallest, bandwidth)
+    held = latency if cost.latency_model == "blocking" else np.zeros_like(latency)
+    ideal = _core.time_for_bytes(latency, bandwidth, total_bytes)
+    counted = _core.time_for_chunks(push + latency, push + held, chunks)
+    overhead = float((held * (bandwidth / 1e12)).min(initial=np.inf)) if len(links) else 0.0
+    exact = _core.time_for_bytes(latency - held, bandwidth, total_bytes + overhead * chunks)
+    return max(counted, exact, ideal), ideal

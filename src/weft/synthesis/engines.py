@@ -1,0 +1,120 @@
+"""The two planners of the core, by what a chunk does: spread to many NPUs, or go to one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.bound import quick_bound
+from weft.collective import Chunks
+from weft.cost import CostModel
+from weft.errors import UnreachableError
+from weft.synthesis.schedule import NEVER, Schedule
+from weft.topology.model import Topology
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How hard to try.
+
+    Attributes
+    ----------
+    cost
+        The cost model to plan for.
+    seed
+        Same seed, same result, on any number of threads.
+    trials
+        Seeds to try, counted up from `seed`; the best is kept.
+    threads
+        Threads to try them on.
+    progress
+        Tells another thread how far the work is, and takes its word to give up.
+    """
+
+    cost: CostModel
+    seed: int
+    trials: int
+    threads: int
+    progress: _core.Progress = field(default_factory=_core.Progress)
+
+
+def plan(topology: Topology, chunks: Chunks, settings: Settings) -> Schedule:
+    """Plan chunks that are not summed."""
+    alone = np.diff(chunks.set_offsets) == 1
+    to_one = bool(alone[chunks.post].all() and alone[chunks.pre].all())
+    slot = int(chunks.bytes.max(initial=1))
+    goal = quick_bound(topology, chunks, settings.cost, slot)
+    planned = (_unicast if to_one else _spread)(topology, chunks, settings, slot, goal)
+    if planned[-1] == NEVER:
+        raise unreachable(topology, chunks)
+    return Schedule.from_core(topology, planned)
+
+
+def method_of(chunks: Chunks) -> str:
+    """Name of the planner `plan` uses, and for sums of the one run backwards."""
+    sizes = np.diff(chunks.set_offsets)
+    pre, post = sizes[chunks.pre], sizes[chunks.post]
+    return "unicast" if bool(((pre == 1) & (post == 1)).all()) else "matching"
+
+
+def _spread(
+    topology: Topology, chunks: Chunks, settings: Settings, slot: int, goal: int
+) -> _core.Schedule:
+    sizes = np.diff(chunks.set_offsets)[chunks.pre]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    inner = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+    holders = chunks.set_members[np.repeat(chunks.set_offsets[chunks.pre], sizes) + inner]
+    return _core.match(
+        topology.core,
+        settings.cost.core,
+        slot,
+        offsets,
+        holders,
+        chunks.post,
+        chunks.set_offsets,
+        chunks.set_members,
+        settings.seed,
+        settings.trials,
+        goal,
+        settings.threads,
+        settings.progress,
+    )
+
+
+def _unicast(
+    topology: Topology, chunks: Chunks, settings: Settings, slot: int, goal: int
+) -> _core.Schedule:
+    first = chunks.set_offsets
+    src = chunks.set_members[first[chunks.pre]]
+    dst = chunks.set_members[first[chunks.post]]
+    return _core.unicast(
+        topology.core, settings.cost.core, slot, src, dst, settings.seed, settings.trials, goal
+    )
+
+
+def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
+    """Name the first chunk that has no way to one of its takers."""
+    for chunk in range(len(chunks)):
+        holders = chunks.members(int(chunks.pre[chunk]))
+        takers = chunks.members(int(chunks.post[chunk]))
+        missed = takers[~_reached(topology, holders)[takers]]
+        if len(missed):
+            return UnreachableError(
+                f"{topology.name}: chunk {chunk} cannot get from NPU {holders[0]} to NPU "
+                f"{missed[0]}: no path of links leads there"
+            )
+    return UnreachableError(f"{topology.name}: some chunk cannot reach its destination")
+
+
+def _reached(topology: Topology, npus: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which nodes a chunk can get to from these NPUs."""
+    seen = np.zeros(topology.nodes, dtype=bool)
+    seen[npus] = True
+    while True:
+        count = seen.sum()
+        seen[topology.dst[seen[topology.src]]] = True
+        if seen.sum() == count:
+            return seen

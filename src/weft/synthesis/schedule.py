@@ -1,0 +1,140 @@
+"""A planned schedule, before it becomes an algorithm: rows on a network, slot by slot.
+
+Kernels plan with one slot length for all chunks, that of the largest, so that equal links keep
+their rhythm. The exact times, with each chunk's own bytes, follow from the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Routes, Transfers
+from weft.cost import CostModel
+from weft.topology.model import Topology
+
+NEVER = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Rows in an order in which they could run; `start` and `end` are slots in picoseconds."""
+
+    chunk: NDArray[np.int32]
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    route: NDArray[np.int32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    routes: Routes
+    reduce: bool = False
+
+    @classmethod
+    def from_core(cls, topology: Topology, planned: _core.Schedule) -> Schedule:
+        chunk, src, dst, route, start, end, offsets, links, _time = planned
+        routes = Routes(offsets, links) if topology.switches else Routes.of_links(topology.links)
+        return cls(chunk, src, dst, route, start, end, routes)
+
+    def backwards(self, twin: NDArray[np.int32] | None = None) -> Schedule:
+        """The same run back in time on the network with every link turned round.
+
+        A copy that spread a chunk becomes a partial sum on its way to where the chunk came
+        from. With `twin` (see `twin_links`) the links are those of the same network.
+        """
+        order = np.argsort(-self.end, kind="stable")
+        last = int(self.end.max(initial=0))
+        route = self.route[order]
+        if self.routes.are_links:
+            routes, route = self.routes, route if twin is None else twin[route]
+        else:
+            routes = _reversed_routes(self.routes, twin)
+        return Schedule(
+            self.chunk[order],
+            self.dst[order],
+            self.src[order],
+            route,
+            last - self.end[order],
+            last - self.start[order],
+            routes,
+            reduce=not self.reduce,
+        )
+
+    def as_copies(self) -> Schedule:
+        """The same rows without summing: a chunk with one contributor is its own sum."""
+        return replace(self, reduce=False)
+
+
+def transfers_of(
+    phases: Sequence[Schedule],
+    topology: Topology,
+    cost: CostModel,
+    chunk_bytes: NDArray[np.int64],
+) -> tuple[Transfers, Routes]:
+    """Transfers with exact times, and their routes: each row starts as soon as it may.
+
+    Phases come one after the other on each link and for each chunk; otherwise they overlap.
+    """
+    routes, shifts = _joined_routes(phases, topology)
+    chunk = np.concatenate([phase.chunk for phase in phases])
+    src = np.concatenate([phase.src for phase in phases])
+    dst = np.concatenate([phase.dst for phase in phases])
+    route = np.concatenate([p.route + s for p, s in zip(phases, shifts, strict=True)])
+    reduce = np.repeat([p.reduce for p in phases], [len(p.chunk) for p in phases])
+    start, end = _core.retime(
+        topology.core, routes.offsets, routes.links, cost.core, chunk, src, dst, route, chunk_bytes
+    )
+    if np.all(start[:-1] <= start[1:]):
+        return Transfers(chunk, src, dst, reduce, route, start, end), routes
+    order = np.argsort(start, kind="stable")
+    ordered = Transfers(
+        chunk[order], src[order], dst[order], reduce[order], route[order], start[order], end[order]
+    )
+    return ordered, routes
+
+
+def _joined_routes(
+    phases: Sequence[Schedule], topology: Topology
+) -> tuple[Routes, NDArray[np.int32]]:
+    """One table for all phases, and what to add to each phase's route numbers."""
+    tables = [phase.routes for phase in phases]
+    if all(table.are_links for table in tables):
+        return Routes.of_links(topology.links), np.zeros(len(tables), dtype=np.int32)
+    ends = np.cumsum([0, *(table.offsets[-1] for table in tables)])
+    offsets = [table.offsets[:-1] + end for table, end in zip(tables, ends[:-1], strict=True)]
+    routes = Routes(
+        np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
+        np.concatenate([table.links for table in tables]),
+    )
+    shifts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int32)
+    return routes, shifts
+
+
+def _reversed_routes(routes: Routes, twin: NDArray[np.int32] | None) -> Routes:
+    """Every route with its links in the opposite order (and replaced by their twins)."""
+    lengths = np.diff(routes.offsets)
+    position = np.arange(len(routes.links)) - np.repeat(routes.offsets[:-1], lengths)
+    mirrored = np.repeat(routes.offsets[1:], lengths) - 1 - position
+    links = routes.links[mirrored]
+    return Routes(routes.offsets, links if twin is None else twin[links])
+
+
+def twin_links(topology: Topology) -> NDArray[np.int32] | None:
+    """For each link one that runs the other way at the same speed; None if some have none."""
+    columns = (topology.latency, topology.bandwidth)
+    there = np.lexsort((*columns, topology.dst, topology.src))
+    back = np.lexsort((*columns, topology.src, topology.dst))
+    alike = (
+        np.array_equal(topology.src[there], topology.dst[back])
+        and np.array_equal(topology.dst[there], topology.src[back])
+        and np.array_equal(topology.bandwidth[there], topology.bandwidth[back])
+        and np.array_equal(topology.latency[there], topology.latency[back])
+    )
+    if not alike:
+        return None
+    twin = np.empty(topology.links, dtype=np.int32)
+    twin[there] = back
+    return twin
