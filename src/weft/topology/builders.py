@@ -68,8 +68,7 @@ def parse_topology(
     name = spec.strip()
     if not name:
         raise InputError("the topology is empty; write it like mesh:8x8")
-    _check_range("bandwidth", bandwidth, 1, MAX_BANDWIDTH, "B/s")
-    _check_range("latency", latency, 0, MAX_LATENCY_PS, "ps")
+    check_speeds(bandwidth, latency)
     kind, _, sizes = name.lower().partition(":")
     if "*" not in name and kind.strip() in PRESETS:
         topology = PRESETS[kind.strip()](name, sizes if ":" in name else None)
@@ -137,6 +136,12 @@ def _sizes(name: str, text: str, example: str, count: int | None) -> list[int]:
         )
     # A number this long is refused by its size; Python would refuse it with a traceback.
     return [int(part) if len(part.lstrip("0")) < 12 else 10**12 for part in parts]
+
+
+def check_speeds(bandwidth: Sequence[int] | None, latency: Sequence[int] | None) -> None:
+    """Refuse bandwidths (B/s) and latencies (ps) that no link can have."""
+    _check_range("bandwidth", bandwidth, 1, MAX_BANDWIDTH, "B/s")
+    _check_range("latency", latency, 0, MAX_LATENCY_PS, "ps")
 
 
 def _check_range(what: str, values: Sequence[int] | None, least: int, most: int, unit: str) -> None:
