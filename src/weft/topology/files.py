@@ -173,7 +173,8 @@ def _to_yaml(record: TopologyFile) -> str:
     """One link a line, or columns wrapped; PyYAML would take seconds for either."""
     head = msgspec.to_builtins(record)
     links, columns = head.pop("links", None), head.pop("columns", None)
-    text: str = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, default_flow_style=False)
+    # ASCII with escapes: PyYAML leaves some line breaks bare otherwise, and reads them as blanks.
+    text: str = yaml.safe_dump(head, sort_keys=False, default_flow_style=False)
     if columns is not None:
         return text + "\n".join(["columns:", *(_to_yaml_column(*c) for c in columns.items())])
     if not links:

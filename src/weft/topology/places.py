@@ -33,9 +33,9 @@ def load_yaml(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "cannot be parsed"
-        raise PlacedError(
-            f"not valid YAML: {problem}", line=mark.line + 1 if mark else None
-        ) from None
+        # A text that ends too early fails on the line after its last.
+        line = min(mark.line, text.count("\n")) + 1 if mark else None
+        raise PlacedError(f"not valid YAML: {problem}", line=line) from None
     except yaml.YAMLError as error:
         raise PlacedError(f"not valid YAML: {' '.join(str(error).split())}") from None
     except ValueError as error:

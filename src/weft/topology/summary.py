@@ -72,9 +72,7 @@ def summarize(topology: Topology) -> TopologySummary:
     lost = _unreachable(topology)
     diameter, searched_all = (None, True) if lost else _diameter(topology)
     cut = bisection(topology)
-    ingress = np.zeros(topology.nodes, dtype=np.int64)
-    np.add.at(ingress, topology.dst, topology.bandwidth)
-    ingress = ingress[topology.members]
+    ingress = np.bincount(topology.dst, topology.bandwidth, topology.nodes)[topology.members]
     return TopologySummary(
         name=topology.name,
         npus=len(topology.members),
