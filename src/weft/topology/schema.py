@@ -12,13 +12,14 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from weft.errors import InputError, TopologyError
+from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
 from weft.topology.model import Topology
 from weft.topology.places import PlacedError
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_bandwidth, parse_latency
 
-MAX_NODES = 2**31 - 1
+MAX_SWITCHES = MAX_LINKS
 
-Node = Annotated[int, Meta(ge=0, le=MAX_NODES)]
+Node = Annotated[int, Meta(ge=0, le=MAX_NPUS + MAX_SWITCHES)]
 Rate = Annotated[int, Meta(ge=1, le=MAX_BANDWIDTH)]
 Delay = Annotated[int, Meta(ge=0, le=MAX_LATENCY_PS)]
 Quantity = str | int | float
@@ -48,9 +49,9 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
     weft: Literal["topology"]
     version: Literal[1]
-    npus: Annotated[int, Meta(ge=1, le=MAX_NODES)]
+    npus: Annotated[int, Meta(ge=1, le=MAX_NPUS)]
     name: str | None = None
-    switches: Annotated[int, Meta(ge=0, le=MAX_NODES)] = 0
+    switches: Annotated[int, Meta(ge=0, le=MAX_SWITCHES)] = 0
     removed: list[Node] = []
     bandwidth: Quantity | None = None
     latency: Quantity | None = None
@@ -68,8 +69,6 @@ FIELDS = {
 
 def build(record: TopologyFile, name: str) -> Topology:
     """The network a file describes; `name` is used if the file has none. Raises `PlacedError`."""
-    if record.npus + record.switches > MAX_NODES:
-        raise PlacedError(f"has more than {MAX_NODES} nodes", ("switches",))
     if record.links is not None and record.columns is None:
         table = _from_links(record, record.links)
     elif record.columns is not None and record.links is None:
