@@ -2,6 +2,7 @@
 #include "bind.h"
 
 NB_MODULE(_core, module) {
+    weft::bindings::bind_distances(module);
     weft::bindings::bind_network(module);
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_bound(module);

@@ -150,13 +150,15 @@ class Topology:
             if not hit.any():
                 raise TopologyError(f"{self.name} has no link {source}>{destination} to remove")
             keep &= ~hit
-        gone = frozenset(npus)
-        for npu in gone:
+        gone = frozenset(int(npu) for npu in npus)
+        for npu in sorted(gone):
             if not 0 <= npu < self.npus:
                 raise TopologyError(
                     f"{self.name} has no NPU {npu} to remove; NPUs are 0 to {self.npus - 1}"
                 )
-            keep &= (self.src != npu) & (self.dst != npu)
+        lost = np.zeros(self.nodes, dtype=bool)
+        lost[list(gone)] = True
+        keep &= ~(lost[self.src] | lost[self.dst])
         if len(gone | self.removed) == self.npus:
             raise TopologyError(f"{self.name}: no NPU is left")
         return replace(

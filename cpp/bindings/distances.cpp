@@ -1,0 +1,49 @@
+#include "distances.h"
+
+#include <stdexcept>
+
+#include "arrays.h"
+#include "bind.h"
+
+namespace weft::bindings {
+
+namespace {
+
+void check(const Network& network, std::span<const std::int32_t> nodes) {
+    for (auto node : nodes)
+        if (node < 0 || node >= network.nodes()) throw std::out_of_range("no such node");
+}
+
+}  // namespace
+
+void bind_distances(nb::module_& module) {
+    module.def(
+        "distances",
+        [](const Network& network, std::int32_t source, bool reverse) {
+            check(network, {&source, 1});
+            std::vector<std::int32_t> result;
+            {
+                nb::gil_scoped_release release;
+                result = distances(network, source, reverse);
+            }
+            return give(std::move(result));
+        },
+        nb::arg("network"), nb::arg("source"), nb::arg("reverse"));
+
+    module.def(
+        "longest_path",
+        [](const Network& network, Column<std::int32_t> sources, Column<std::int32_t> targets,
+           std::int64_t budget) {
+            check(network, view(sources));
+            check(network, view(targets));
+            Reach reach;
+            {
+                nb::gil_scoped_release release;
+                reach = longest_path(network, view(sources), view(targets), budget);
+            }
+            return nb::make_tuple(reach.farthest, reach.sources);
+        },
+        nb::arg("network"), nb::arg("sources"), nb::arg("targets"), nb::arg("budget"));
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,99 @@
+"""``weft topo``: look at a network before using it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from weft.topology import TopologySummary
+
+
+@click.group()
+def topo() -> None:
+    """Look at networks."""
+
+
+@topo.command()
+@click.argument("spec")
+@click.option("--bandwidth", metavar="RATE[,RATE...]", help="Of all links, or per dimension.")
+@click.option("--latency", metavar="TIME[,TIME...]", help="Of all links, or per dimension.")
+@click.option("--without-link", multiple=True, metavar="A-B", help="A failed link; A>B: one way.")
+@click.option("--without-npu", multiple=True, type=int, metavar="N", help="A failed NPU.")
+@click.option("-o", "--output", metavar="FILE", help="Write the network as .yaml or .json.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
+def show(
+    spec: str,
+    bandwidth: str | None,
+    latency: str | None,
+    without_link: tuple[str, ...],
+    without_npu: tuple[int, ...],
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
+    from weft.topology import load_topology, summarize, write_topology
+    from weft.units import parse_bandwidth, parse_latency
+
+    topology = load_topology(
+        spec,
+        bandwidth=None if bandwidth is None else [*map(parse_bandwidth, bandwidth.split(","))],
+        latency=None if latency is None else [*map(parse_latency, latency.split(","))],
+        without_links=without_link,
+        without_npus=without_npu,
+    )
+    summary = summarize(topology)
+    if output is not None:
+        write_topology(topology, output)
+    if as_json:
+        _print_json(summary)
+    else:
+        _print_table(summary)
+
+
+def _print_json(summary: TopologySummary) -> None:
+    import dataclasses
+    import json
+
+    click.echo(json.dumps(dataclasses.asdict(summary), indent=2))
+
+
+def _print_table(summary: TopologySummary) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(summary.name), show_header=False)
+    for row in _rows(summary):
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def _rows(summary: TopologySummary) -> list[tuple[str, str]]:
+    from weft.units import format_bandwidth, format_time
+
+    rows = [
+        ("NPUs", str(summary.npus)),
+        ("switches", str(summary.switches)),
+        ("directed links", str(summary.links)),
+        ("diameter", _diameter(summary)),
+    ]
+    if summary.removed:
+        rows.insert(1, ("removed NPUs", ", ".join(map(str, summary.removed))))
+    if summary.bisection is not None:
+        label = "bisection" if summary.bisection_exact else "upper bound on bisection"
+        rows.append((label, f"{format_bandwidth(summary.bisection)} each way"))
+    ingress = dict.fromkeys(map(format_bandwidth, (summary.ingress_min, summary.ingress_max)))
+    rows.append(("into each NPU", " to ".join(ingress)))
+    for speed in summary.speeds:
+        pair = f"{format_bandwidth(speed.bandwidth)}, {format_time(speed.latency)}"
+        rows.append(("link speed", f"{pair} ({speed.links} links)"))
+    return rows
+
+
+def _diameter(summary: TopologySummary) -> str:
+    if summary.unreachable is not None:
+        return "none: NPU {} cannot reach NPU {}".format(*summary.unreachable)
+    least = "" if summary.diameter_exact else "at least "
+    return f"{least}{summary.diameter} links"

@@ -1,0 +1,89 @@
+"""ASTRA-sim's analytical network file, read as a product of dimensions.
+
+It has four lists with one item per dimension: ``topology`` (Ring, FullyConnected, Switch),
+``npus_count``, ``bandwidth`` in "GB/s" of 2^30 bytes and ``latency`` in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from weft.errors import InputError, unknown_name
+from weft.topology.dimensions import Dimension, product
+from weft.topology.model import Topology
+from weft.topology.places import PlacedError
+from weft.topology.schema import explain
+from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS
+
+WIRING_OF = {"ring": "ring", "fullyconnected": "fc", "switch": "switch"}
+BYTES_PER_GB = 1 << 30
+PS_PER_NS = 1000
+
+
+class AstraNetwork(msgspec.Struct):
+    """The keys Weft uses; ASTRA-sim ignores others, and so do we."""
+
+    topology: list[str]
+    npus_count: list[Annotated[int, Meta(ge=1, le=10**9)]]
+    bandwidth: list[float]
+    latency: list[float]
+
+
+def is_astra(value: Any) -> bool:
+    """Whether plain values look like ASTRA-sim's file rather than Weft's."""
+    return isinstance(value, dict) and "npus_count" in value and "weft" not in value
+
+
+def build_astra(value: Any) -> Topology:
+    """The network that the plain values of such a file describe. Raises `PlacedError`."""
+    try:
+        # Not strict: YAML 1.1 reads 1e3 as text.
+        record = msgspec.convert(value, AstraNetwork, strict=False)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+    count = len(record.npus_count)
+    for field in ("topology", "bandwidth", "latency"):
+        if len(getattr(record, field)) != count or count == 0:
+            raise PlacedError(
+                f"{field} has {len(getattr(record, field))} items where npus_count has {count}; "
+                "expected one per dimension",
+                (field,),
+            )
+    wirings = [_wiring(kind, i) for i, kind in enumerate(record.topology)]
+    dimensions = [
+        Dimension(wiring, size, i)
+        for i, (wiring, size) in enumerate(zip(wirings, record.npus_count, strict=True))
+    ]
+    name = "*".join(f"{d.wiring}:{d.size}" for d in dimensions)
+    rates = [
+        _scaled(v, BYTES_PER_GB, 1, MAX_BANDWIDTH, ("bandwidth", i))
+        for i, v in enumerate(record.bandwidth)
+    ]
+    delays = [
+        _scaled(v, PS_PER_NS, 0, MAX_LATENCY_PS, ("latency", i))
+        for i, v in enumerate(record.latency)
+    ]
+    try:
+        return product(name, dimensions, rates, delays)
+    except InputError as error:
+        raise PlacedError(str(error), ("npus_count",)) from None
+
+
+def _wiring(kind: str, i: int) -> str:
+    try:
+        return WIRING_OF[kind.lower()]
+    except KeyError:
+        raise PlacedError(str(unknown_name("topology", kind, WIRING_OF)), ("topology", i)) from None
+
+
+def _scaled(value: float, unit: int, least: int, most: int, path: tuple[str, int]) -> int:
+    number = round(Fraction(value) * unit) if math.isfinite(value) else -1
+    if not least <= number <= most:
+        expected = "a positive number" if least else "0 or more"
+        raise PlacedError(f"{path[0]} of dimension {path[1]} is {value}; expected {expected}", path)
+    return number

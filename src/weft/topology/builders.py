@@ -1,0 +1,210 @@
+"""Networks by name: ``mesh:8x8``, ``ring:4*fc:8*switch:4``, ``dragonfly:4x9``, ``h100:4``.
+
+A spec is a preset (see `weft.topology.presets`), a dragonfly, or a product of factors joined by
+``*``. Each factor is a kind and its sizes; the first dimension varies fastest.
+
+To add a kind that is a product of wirings, add a row to `FACTORS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.errors import InputError, unknown_name
+from weft.topology.dimensions import MAX_NPUS, Dimension, check_size, dimension_ends, product
+from weft.topology.model import Topology
+from weft.topology.presets import PRESETS
+from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS
+
+DEFAULT_BANDWIDTH = 50 * 10**9
+"""B/s of every link when none is given: one 400 Gbit/s port."""
+DEFAULT_LATENCY = 500_000
+"""ps of every link when none is given: 0.5 us."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A kind that can be multiplied: its wiring, and whether it takes several sizes."""
+
+    wiring: str
+    many: bool
+    example: str
+
+
+FACTORS = {
+    "ring": Factor("ring", many=False, example="ring:8"),
+    "line": Factor("line", many=False, example="line:8"),
+    "fc": Factor("fc", many=False, example="fc:8"),
+    "switch": Factor("switch", many=False, example="switch:16"),
+    "mesh": Factor("line", many=True, example="mesh:8x8"),
+    "torus": Factor("ring", many=True, example="torus:4x4x8"),
+    "hypercube": Factor("ring", many=False, example="hypercube:7"),
+}
+
+
+def parse_topology(
+    spec: str,
+    *,
+    bandwidth: Sequence[int] | None = None,
+    latency: Sequence[int] | None = None,
+) -> Topology:
+    """Build the network that `spec` names.
+
+    Parameters
+    ----------
+    spec
+        Such as ``mesh:8x8`` or ``ring:4*switch:2``; it becomes the network's name.
+    bandwidth
+        B/s of the links: one value for all, or one per dimension. A hypercube is one
+        dimension; a dragonfly has two, local and global. 50 GB/s if not given.
+    latency
+        ps of the links, likewise; 0.5 us if not given. A preset takes one value at most, which
+        then holds for all its links.
+    """
+    name = spec.strip()
+    if not name:
+        raise InputError("the topology is empty; write it like mesh:8x8")
+    check_speeds(bandwidth, latency)
+    kind, _, sizes = name.lower().partition(":")
+    if "*" not in name and kind.strip() in PRESETS:
+        topology = PRESETS[kind.strip()](name, sizes if ":" in name else None)
+        return override_links(topology, bandwidth, latency)
+    if "*" not in name and kind.strip() == "dragonfly":
+        members, groups = _sizes(name, sizes, "dragonfly:4x9", count=2)
+        return _dragonfly(
+            name,
+            members,
+            groups,
+            _per_dimension(name, "bandwidth", bandwidth, 2, DEFAULT_BANDWIDTH),
+            _per_dimension(name, "latency", latency, 2, DEFAULT_LATENCY),
+        )
+    dimensions = _dimensions(name)
+    speeds = dimensions[-1].speed + 1
+    return product(
+        name,
+        dimensions,
+        _per_dimension(name, "bandwidth", bandwidth, speeds, DEFAULT_BANDWIDTH),
+        _per_dimension(name, "latency", latency, speeds, DEFAULT_LATENCY),
+    )
+
+
+def _dimensions(name: str) -> list[Dimension]:
+    """The dimensions of a product of factors, numbered for their speeds."""
+    dimensions: list[Dimension] = []
+    for text in name.lower().split("*"):
+        kind, _, numbers = (part.strip() for part in text.partition(":"))
+        factor = _factor(name, kind)
+        sizes = _sizes(name, numbers, factor.example, count=None if factor.many else 1)
+        speed = dimensions[-1].speed + 1 if dimensions else 0
+        if kind == "hypercube":
+            # Past this many dimensions the network is refused anyway: do not list them all.
+            cubes = min(sizes[0], MAX_NPUS.bit_length() + 1)
+            dimensions += [Dimension(factor.wiring, 2, speed)] * cubes
+        else:
+            dimensions += [Dimension(factor.wiring, s, speed + i) for i, s in enumerate(sizes)]
+    return dimensions
+
+
+def _factor(name: str, kind: str) -> Factor:
+    if kind in FACTORS:
+        return FACTORS[kind]
+    if not kind:
+        raise InputError(f"topology '{name}' has a part without a kind; write it like mesh:8x8")
+    if kind in PRESETS or kind == "dragonfly":
+        raise InputError(
+            f"topology '{name}': {kind} cannot be multiplied; only {', '.join(FACTORS)} can"
+        )
+    raise unknown_name("topology", kind, [*FACTORS, *PRESETS, "dragonfly"])
+
+
+def _sizes(name: str, text: str, example: str, count: int | None) -> list[int]:
+    """Numbers from 1 joined by ``x``; `count` of them, or any number."""
+    parts = [part.strip() for part in text.split("x")]
+    if not all(re.fullmatch(r"[0-9]+", part) and part.strip("0") for part in parts):
+        raise InputError(
+            f"topology '{name}': size '{text.strip()}' is not a whole number from 1; "
+            f"write it like {example}"
+        )
+    if count and len(parts) != count:
+        raise InputError(
+            f"topology '{name}' has {_count(len(parts), 'size')}, not {count}; "
+            f"write it like {example}"
+        )
+    # A number this long is refused by its size; Python would refuse it with a traceback.
+    return [int(part) if len(part.lstrip("0")) < 12 else 10**12 for part in parts]
+
+
+def check_speeds(bandwidth: Sequence[int] | None, latency: Sequence[int] | None) -> None:
+    """Refuse bandwidths (B/s) and latencies (ps) that no link can have."""
+    _check_range("bandwidth", bandwidth, 1, MAX_BANDWIDTH, "B/s")
+    _check_range("latency", latency, 0, MAX_LATENCY_PS, "ps")
+
+
+def _check_range(what: str, values: Sequence[int] | None, least: int, most: int, unit: str) -> None:
+    for value in values or ():
+        if not least <= value <= most:
+            raise InputError(f"{what} {value} {unit} is out of range: {least} to {most} {unit}")
+
+
+def _per_dimension(
+    name: str, what: str, values: Sequence[int] | None, dimensions: int, default: int
+) -> list[int]:
+    """One value per dimension, from one for all, one for each, or none."""
+    if values is None:
+        return [default] * dimensions
+    if len(values) == 1:
+        return list(values) * dimensions
+    if len(values) != dimensions:
+        raise InputError(
+            f"topology '{name}' has {_count(dimensions, 'dimension')} but "
+            f"{_count(len(values), what + ' value')}; give one, or one per dimension"
+        )
+    return list(values)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def override_links(
+    topology: Topology, bandwidth: Sequence[int] | None, latency: Sequence[int] | None
+) -> Topology:
+    """A preset or a file with one bandwidth or latency on all links, where given."""
+    for what, values in (("bandwidth", bandwidth), ("latency", latency)):
+        if values is not None and len(values) != 1:
+            raise InputError(
+                f"topology '{topology.name}' has its own links: give one {what} for all of "
+                f"them or none, not {len(values)}"
+            )
+    return topology.with_links(
+        bandwidth=bandwidth[0] if bandwidth else None, latency=latency[0] if latency else None
+    )
+
+
+def _dragonfly(
+    name: str, members: int, groups: int, bandwidth: Sequence[int], latency: Sequence[int]
+) -> Topology:
+    """Groups that are fully connected inside, with one link each way between every two.
+
+    NPU = member + group·members. A group's links to the groups after it (cyclically) leave
+    from its members in turn. Order of links: local ones group by group as in ``fc``, then
+    global ones by source group, then by distance to the destination group.
+    """
+    local, far = groups * members * (members - 1), groups * (groups - 1)
+    check_size(name, members * groups, local + far)
+    src, dst = dimension_ends(Dimension("fc", members, 0), members * groups, 1, members * groups)
+    group, ahead = np.divmod(np.arange(far), max(groups - 1, 1))
+    other = (group + ahead + 1) % groups
+    back = groups - 2 - ahead
+    return Topology.from_links(
+        name,
+        members * groups,
+        np.concatenate([src, group * members + ahead % members]),
+        np.concatenate([dst, other * members + back % members]),
+        np.repeat(bandwidth, [local, far]),
+        np.repeat(latency, [local, far]),
+    )

@@ -1,0 +1,54 @@
+"""One way in: a network by name or from a file, with failures taken out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from weft.topology.builders import check_speeds, override_links, parse_topology
+from weft.topology.files import SUFFIXES, read_topology
+from weft.topology.model import Topology
+from weft.topology.removal import parse_link_removal
+
+
+def load_topology(
+    spec_or_path: str | os.PathLike[str],
+    bandwidth: Sequence[int] | None = None,
+    latency: Sequence[int] | None = None,
+    without_links: Iterable[str] = (),
+    without_npus: Iterable[int] = (),
+) -> Topology:
+    """The network a user asks for.
+
+    Parameters
+    ----------
+    spec_or_path
+        A file if it exists, has a slash, or ends in .yaml, .yml or .json; otherwise a spec such
+        as ``mesh:8x8`` or a preset such as ``h100:4``.
+    bandwidth, latency
+        B/s and ps, as for `parse_topology`; for a file one value, for all its links.
+    without_links
+        Failed links, such as ``3-4``, ``3>4`` or ``0-s1``.
+    without_npus
+        Failed NPUs; all others keep their numbers.
+    """
+    if _is_path(spec_or_path):
+        check_speeds(bandwidth, latency)
+        topology = override_links(read_topology(spec_or_path), bandwidth, latency)
+    else:
+        topology = parse_topology(str(spec_or_path), bandwidth=bandwidth, latency=latency)
+    pairs = {pair for text in without_links for pair in parse_link_removal(text, topology)}
+    if pairs:
+        topology = topology.without(links=sorted(pairs))
+    gone = list(without_npus)
+    return topology.without(npus=gone) if gone else topology
+
+
+def _is_path(text: str | os.PathLike[str]) -> bool:
+    if not isinstance(text, str) or "/" in text or text.lower().endswith(SUFFIXES):
+        return True
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False

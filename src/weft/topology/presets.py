@@ -1,0 +1,180 @@
+"""The networks of real machines, each direction of a cable as its own link.
+
+A double connection is one link of twice the speed. NPUs are numbered box by box; switches
+after them: first one per box, then NICs box by box, then those between boxes.
+
+To add a machine, write a function ``(name, sizes) -> Topology`` and put it in `PRESETS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from weft.errors import InputError
+from weft.topology.dimensions import Dimension, check_size, product
+from weft.topology.model import Topology
+from weft.units import PS_PER_US
+
+GB_S = 10**9
+
+_DGX1_CABLES = (
+    "0-1:2 0-2:1 0-3:1 0-4:2 1-2:1 1-3:2 1-5:1 2-3:2 2-6:2 3-7:1 "
+    "4-5:2 4-6:1 4-7:1 5-6:1 5-7:2 6-7:2"
+)
+_MI250_CABLES = (
+    "0-1:4 0-4:2 0-8:1 1-5:1 1-9:1 1-10:1 2-3:4 2-6:1 2-9:1 2-10:1 3-7:2 3-11:1 4-5:4 4-6:1 "
+    "5-6:1 5-7:1 6-7:4 8-9:4 8-12:2 9-13:1 10-11:4 10-14:1 11-15:2 12-13:4 12-14:1 13-14:1 "
+    "13-15:1 14-15:4"
+)
+
+
+class _Boxes:
+    """Boxes of NPUs under construction: collects links, then makes the network."""
+
+    def __init__(self, name: str, boxes: int, box_npus: int, switches: int) -> None:
+        # No machine here has more than 32 links an NPU: enough to refuse what is absurd.
+        check_size(name, boxes * box_npus, 32 * boxes * box_npus)
+        self.name, self.boxes, self.switches = name, boxes, switches
+        self.npus = boxes * box_npus
+        self.first = np.arange(boxes)[:, None] * box_npus
+        self._links: list[NDArray[np.int64]] = []
+
+    def one_way(self, src: ArrayLike, dst: ArrayLike, bandwidth: ArrayLike, us: float) -> None:
+        """Links between nodes of the same place in two arrays (B/s, microseconds)."""
+        row = np.broadcast_arrays(src, dst, bandwidth, round(us * PS_PER_US))
+        self._links.append(np.stack([column.reshape(-1) for column in row]).astype(np.int64))
+
+    def both_ways(self, a: ArrayLike, b: ArrayLike, bandwidth: ArrayLike, us: float) -> None:
+        """All links from `a` to `b`, then all links back."""
+        self.one_way(a, b, bandwidth, us)
+        self.one_way(b, a, bandwidth, us)
+
+    def cables(self, table: str, bandwidth: int, us: float) -> None:
+        """The cables inside each box, as ``a-b:multiple of bandwidth``."""
+        rows = [[int(n) for n in re.findall(r"\d+", cable)] for cable in table.split()]
+        a, b, multiple = np.array(rows).T
+        self.both_ways(self.first + a, self.first + b, bandwidth * multiple, us)
+
+    def done(self) -> Topology:
+        return Topology.from_links(
+            self.name, self.npus, *np.concatenate(self._links, axis=1), switches=self.switches
+        )
+
+
+def _boxes_asked(name: str, sizes: str | None) -> int:
+    """How many boxes a preset's number asks for; 1 without one."""
+    if sizes is None:
+        return 1
+    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", sizes.strip()):
+        raise InputError(f"topology '{name}': '{sizes}' is not a number of boxes; write it like 4")
+    return int(sizes)
+
+
+def _dgx1(name: str, sizes: str | None) -> Topology:
+    if sizes is not None:
+        raise InputError(f"topology '{name}': dgx1 is one box; for several, write ndv2:4")
+    return _ndv2(name, None)
+
+
+def _ndv2(name: str, sizes: str | None) -> Topology:
+    """DGX-1 boxes; the network card hangs on local GPU 0 for sending and 1 for receiving."""
+    count = _boxes_asked(name, sizes)
+    net = _Boxes(name, count, 8, switches=int(count > 2))
+    net.cables(_DGX1_CABLES, 25 * GB_S, 0.7)
+    _join_boxes(net, senders=net.first, receivers=net.first + 1, bandwidth=GB_S * 25 // 2, us=1.3)
+    return net.done()
+
+
+def _dgx2(name: str, sizes: str | None) -> Topology:
+    """16 GPUs on a switch; odd GPUs send to other boxes, even ones receive."""
+    count = _boxes_asked(name, sizes)
+    net = _Boxes(name, count, 16, switches=count + int(count > 2))
+    _box_switches(net, 16, 125 * GB_S)
+    even = net.first + np.arange(0, 16, 2)
+    _join_boxes(net, senders=even + 1, receivers=even, bandwidth=GB_S * 25 // 2, us=2.6)
+    return net.done()
+
+
+def _box_switches(net: _Boxes, box_npus: int, bandwidth: int) -> None:
+    """Every NPU to its own box's switch, the first switches of the network."""
+    switch = net.npus + np.arange(net.boxes)[:, None]
+    net.both_ways(net.first + np.arange(box_npus), switch, bandwidth, 0.35)
+
+
+def _join_boxes(
+    net: _Boxes,
+    senders: NDArray[np.int64],
+    receivers: NDArray[np.int64],
+    bandwidth: int,
+    us: float,
+) -> None:
+    """Two boxes directly, each sender to its receiver over there; more through one switch."""
+    if net.boxes == 2:
+        net.one_way(senders, receivers[::-1], bandwidth, us)
+    elif net.boxes > 2:
+        switch = net.npus + net.switches - 1
+        net.one_way(senders, switch, bandwidth, us)
+        net.one_way(switch, receivers, bandwidth, us)
+
+
+def _a100(name: str, sizes: str | None) -> Topology:
+    """8 GPUs on a switch, each with a NIC on one of two fabric switches."""
+    count = _boxes_asked(name, sizes)
+    joined = count > 1
+    net = _Boxes(name, count, 8, switches=count + (8 * count + 2 if joined else 0))
+    _box_switches(net, 8, 300 * GB_S)
+    if joined:
+        gpu = np.arange(net.npus)
+        nic = net.npus + count + gpu
+        fabric = net.npus + count + net.npus + gpu % 8 % 2
+        net.both_ways(gpu, nic, 25 * GB_S, 1.3)
+        net.both_ways(nic, fabric, 25 * GB_S, 1.3)
+    return net.done()
+
+
+def _h100(name: str, sizes: str | None) -> Topology:
+    """8 GPUs on a switch; one leaf per local GPU number, and one spine, non-blocking."""
+    count = _boxes_asked(name, sizes)
+    joined = count > 1
+    net = _Boxes(name, count, 8, switches=count + (9 if joined else 0))
+    _box_switches(net, 8, 450 * GB_S)
+    if joined:
+        gpu = np.arange(net.npus)
+        leaves = net.npus + count + np.arange(8)
+        net.both_ways(gpu, leaves[gpu % 8], 50 * GB_S, 1.3)
+        net.both_ways(np.repeat(leaves, count), leaves[-1] + 1, 50 * GB_S, 1.3)
+    return net.done()
+
+
+def _mi250(name: str, sizes: str | None) -> Topology:
+    """16 GCDs cabled directly; boxes joined by one fabric switch."""
+    count = _boxes_asked(name, sizes)
+    net = _Boxes(name, count, 16, switches=int(count > 1))
+    net.cables(_MI250_CABLES, 50 * GB_S, 0.7)
+    if count > 1:
+        net.both_ways(np.arange(net.npus), net.npus, 16 * GB_S, 1.3)
+    return net.done()
+
+
+def _tpuv4(name: str, sizes: str | None) -> Topology:
+    """A 3D torus."""
+    parts = (sizes or "").split("x")
+    if len(parts) != 3 or not all(re.fullmatch(r"0*[1-9][0-9]{0,8}", p.strip()) for p in parts):
+        raise InputError(f"topology '{name}' needs three sizes from 1; write it like tpuv4:4x4x4")
+    dimensions = [Dimension("ring", int(part), 0) for part in parts]
+    return product(name, dimensions, [50 * GB_S], [PS_PER_US])
+
+
+PRESETS: Mapping[str, Callable[[str, str | None], Topology]] = {
+    "dgx1": _dgx1,
+    "ndv2": _ndv2,
+    "dgx2": _dgx2,
+    "a100": _a100,
+    "h100": _h100,
+    "mi250": _mi250,
+    "tpuv4": _tpuv4,
+}

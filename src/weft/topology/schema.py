@@ -1,0 +1,253 @@
+"""The topology file as typed records, and what they mean. See ``docs/topology-files.md``."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from weft.errors import InputError, TopologyError
+from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
+from weft.topology.model import Topology
+from weft.topology.places import PlacedError
+from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_bandwidth, parse_latency
+
+MAX_SWITCHES = MAX_LINKS
+
+Node = Annotated[int, Meta(ge=0, le=MAX_NPUS + MAX_SWITCHES)]
+Rate = Annotated[int, Meta(ge=1, le=MAX_BANDWIDTH)]
+Delay = Annotated[int, Meta(ge=0, le=MAX_LATENCY_PS)]
+Quantity = str | int | float
+
+
+class Link(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One link, or one each way."""
+
+    src: int | str
+    dst: int | str
+    bandwidth: Quantity | None = None
+    latency: Quantity | None = None
+    both: bool = False
+
+
+class Columns(msgspec.Struct, forbid_unknown_fields=True):
+    """All links as columns of plain integers: nodes by number, B/s, ps."""
+
+    src: list[Node]
+    dst: list[Node]
+    bandwidth: list[Rate] | Rate
+    latency: list[Delay] | Delay
+
+
+class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The whole file; `bandwidth` and `latency` are for links that name none."""
+
+    weft: Literal["topology"]
+    version: Literal[1]
+    npus: Annotated[int, Meta(ge=1, le=MAX_NPUS)]
+    name: str | None = None
+    switches: Annotated[int, Meta(ge=0, le=MAX_SWITCHES)] = 0
+    removed: list[Node] = []
+    bandwidth: Quantity | None = None
+    latency: Quantity | None = None
+    link_count: int | None = None
+    links: list[Link] | None = None
+    columns: Columns | None = None
+
+
+FIELDS = {
+    "": TopologyFile.__struct_fields__,
+    "links": Link.__struct_fields__,
+    "columns": Columns.__struct_fields__,
+}
+
+
+def build(record: TopologyFile, name: str) -> Topology:
+    """The network a file describes; `name` is used if the file has none. Raises `PlacedError`."""
+    if record.links is not None and record.columns is None:
+        table = _from_links(record, record.links)
+    elif record.columns is not None and record.links is None:
+        table = _from_columns(record.columns)
+    else:
+        raise PlacedError("the file needs either links or columns, and not both", ("columns",))
+    src, dst, bandwidth, latency, rows = table
+    if record.link_count is not None and record.link_count != len(src):
+        raise PlacedError(
+            f"link_count is {record.link_count}, but {len(src)} links follow; "
+            "the file may be cut short",
+            ("link_count",),
+        )
+    _check_ends(record, src, dst, rows)
+    topology = Topology.from_links(
+        name if record.name is None else record.name,
+        record.npus,
+        src,
+        dst,
+        bandwidth,
+        latency,
+        switches=record.switches,
+    )
+    return _remove(topology, record)
+
+
+Table = tuple[
+    NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
+]
+
+
+def _from_links(record: TopologyFile, links: list[Link]) -> Table:
+    """Columns src, dst, bandwidth, latency, and the item of `links` each row came from."""
+    rates: dict[Quantity | None, int] = {}
+    delays: dict[Quantity | None, int] = {}
+    rows: list[tuple[int, int, int, int, int]] = []
+    for i, link in enumerate(links):
+        if link.bandwidth not in rates:
+            rates[link.bandwidth] = _rate(record, link, i)
+        if link.latency not in delays:
+            delays[link.latency] = _delay(record, link, i)
+        src, dst = _node(record, link.src, i, "src"), _node(record, link.dst, i, "dst")
+        speed = rates[link.bandwidth], delays[link.latency]
+        rows.append((src, dst, *speed, i))
+        if link.both:
+            rows.append((dst, src, *speed, i))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    return table[0], table[1], table[2], table[3], table[4]
+
+
+def _rate(record: TopologyFile, link: Link, i: int) -> int:
+    value = record.bandwidth if link.bandwidth is None else link.bandwidth
+    if value is None:
+        raise PlacedError(f"link {i} has no bandwidth; give it one such as 50GB/s", ("links", i))
+    path = ("bandwidth",) if link.bandwidth is None else ("links", i, "bandwidth")
+    try:
+        return parse_bandwidth(str(value))
+    except InputError:
+        raise PlacedError(
+            f"link {i} has bandwidth '{value}'; expected a positive rate such as 50GB/s", path
+        ) from None
+
+
+def _delay(record: TopologyFile, link: Link, i: int) -> int:
+    value = record.latency if link.latency is None else link.latency
+    if value is None:
+        raise PlacedError(f"link {i} has no latency; give it one such as 0.5us", ("links", i))
+    path = ("latency",) if link.latency is None else ("links", i, "latency")
+    try:
+        return parse_latency(str(value))
+    except InputError:
+        raise PlacedError(
+            f"link {i} has latency '{value}'; expected a time from 0 such as 0.5us", path
+        ) from None
+
+
+def _node(record: TopologyFile, value: int | str, i: int, end: str) -> int:
+    """The number of a node written as a number or, for switches, as ``s0``."""
+    if isinstance(value, int):
+        number = value
+    elif re.fullmatch(r"s[0-9]{1,9}", value):
+        number = record.npus + int(value[1:])
+    else:
+        raise PlacedError(
+            f"link {i} has {end} '{value}'; expected a number, or s0 for the first switch",
+            ("links", i, end),
+        )
+    if not 0 <= number < record.npus + record.switches:
+        raise PlacedError(f"link {i} has {end} {value}, but {_nodes(record)}", ("links", i, end))
+    return number
+
+
+def _nodes(record: TopologyFile) -> str:
+    text = f"NPUs are 0 to {record.npus - 1}"
+    if record.switches:
+        text += f" and switches s0 to s{record.switches - 1}"
+    return text
+
+
+def _from_columns(columns: Columns) -> Table:
+    """The same five columns; each row came from itself."""
+    count = len(columns.src)
+    for field in ("dst", "bandwidth", "latency"):
+        values = getattr(columns, field)
+        if isinstance(values, list) and len(values) != count:
+            raise PlacedError(
+                f"columns have different lengths: {count} in src, {len(values)} in {field}",
+                ("columns", field),
+            )
+    speeds = [
+        np.broadcast_to(np.array(values, dtype=np.int64), count)
+        for values in (columns.bandwidth, columns.latency)
+    ]
+    src, dst = (np.array(nodes, dtype=np.int64) for nodes in (columns.src, columns.dst))
+    return src, dst, speeds[0], speeds[1], np.arange(count)
+
+
+def _check_ends(
+    record: TopologyFile,
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> None:
+    def fault(row: int, problem: str) -> PlacedError:
+        item = int(rows[row])
+        path = ("links", item) if record.columns is None else ("columns", "src", item)
+        return PlacedError(f"link {item} {problem}", path)
+
+    nodes = record.npus + record.switches
+    for row in np.flatnonzero((src >= nodes) | (dst >= nodes))[:1]:
+        raise fault(row, f"joins node {max(src[row], dst[row])}, but {_nodes(record)}")
+    for row in np.flatnonzero(src == dst)[:1]:
+        raise fault(row, f"joins node {src[row]} to itself")
+    for row in np.flatnonzero(np.isin(src, record.removed) | np.isin(dst, record.removed))[:1]:
+        raise fault(row, "joins an NPU that is listed as removed")
+
+
+def _remove(topology: Topology, record: TopologyFile) -> Topology:
+    for npu in record.removed:
+        if npu >= record.npus:
+            raise PlacedError(
+                f"removed NPU {npu} does not exist; NPUs are 0 to {record.npus - 1}", ("removed",)
+            )
+    try:
+        return topology.without(npus=record.removed)
+    except TopologyError as error:
+        raise PlacedError(str(error), ("removed",)) from None
+
+
+_AT = re.compile(r"(.*?) - at `\$(.*)`", re.DOTALL)
+
+
+def explain(error: msgspec.ValidationError) -> PlacedError:
+    """Turn msgspec's complaint into ours, with the place it speaks of."""
+    match = _AT.fullmatch(str(error))
+    message, where = (match[1], match[2]) if match else (str(error), "")
+    path: list[str | int] = [
+        int(index) if index else key for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", where)
+    ]
+    what = f"link {path[1]}" if path[:1] == ["links"] and len(path) > 1 else "the file"
+    unknown = re.search(r"unknown field `(.*?)`", message)
+    if unknown:
+        known = FIELDS[str(path[0]) if path else ""]
+        near = difflib.get_close_matches(unknown[1], known, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else f" (known: {', '.join(known)})"
+        return PlacedError(f"{what} has an unknown key '{unknown[1]}'{hint}", [*path, unknown[1]])
+    missing = re.search(r"missing required field `(.*?)`", message)
+    if missing:
+        return PlacedError(f"{what} has no {missing[1]}", path)
+    field = next((step for step in reversed(path) if isinstance(step, str)), "the file")
+    wrong = f"link {path[1]}: {field}" if what != "the file" and len(path) > 2 else f"{field}"
+    return PlacedError(
+        f"{wrong} is wrong: {message[0].lower()}{message[1:].replace('`', '')}", path
+    )
+
+
+def convert(value: Any) -> TopologyFile:
+    """A record from plain values, as YAML gives them."""
+    try:
+        return msgspec.convert(value, TopologyFile)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None

@@ -1,0 +1,177 @@
+"""Golden facts of named networks, and what is said of names that are wrong."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.topology.helpers import assert_same, neighbours, pairs
+from weft.errors import InputError
+from weft.topology import DEFAULT_BANDWIDTH, DEFAULT_LATENCY, parse_topology
+
+
+@pytest.mark.parametrize(
+    ("spec", "npus", "switches", "links"),
+    [
+        ("ring:1", 1, 0, 0),
+        ("ring:2", 2, 0, 2),
+        ("ring:8", 8, 0, 16),
+        ("line:8", 8, 0, 14),
+        ("mesh:8x8", 64, 0, 224),
+        ("mesh:3x4x5", 60, 0, 266),
+        ("torus:4x4x8", 128, 0, 768),
+        ("torus:2x3", 6, 0, 18),
+        ("hypercube:7", 128, 0, 896),
+        ("fc:8", 8, 0, 56),
+        ("fc:1", 1, 0, 0),
+        ("switch:16", 16, 1, 32),
+        ("switch:1", 1, 0, 0),
+        ("dragonfly:4x9", 36, 0, 180),
+        ("dragonfly:3x1", 3, 0, 6),
+        ("ring:4*fc:8*switch:4", 128, 32, 256 + 896 + 256),
+        (" Ring:4 * FC:2 ", 8, 0, 24),
+    ],
+)
+def test_sizes(spec: str, npus: int, switches: int, links: int) -> None:
+    topology = parse_topology(spec)
+    assert (topology.npus, topology.switches, topology.links) == (npus, switches, links)
+    assert topology.name == spec.strip()
+
+
+def test_neighbours() -> None:
+    assert neighbours(parse_topology("mesh:4x3"), 5) == {1, 4, 6, 9}
+    assert neighbours(parse_topology("mesh:4x3"), 0) == {1, 4}
+    assert neighbours(parse_topology("torus:4x3"), 0) == {1, 3, 4, 8}
+    assert neighbours(parse_topology("hypercube:4"), 5) == {4, 7, 1, 13}
+    assert neighbours(parse_topology("fc:3*switch:2"), 4) == {3, 5, 7}
+
+
+def test_order_of_links() -> None:
+    assert pairs(parse_topology("ring:3")) == [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)]
+    assert pairs(parse_topology("line:2*switch:2")) == [
+        *[(0, 1), (1, 0), (2, 3), (3, 2)],
+        *[(0, 4), (2, 4), (4, 0), (4, 2)],
+        *[(1, 5), (3, 5), (5, 1), (5, 3)],
+    ]
+
+
+def test_a_dragonfly_spreads_its_global_links() -> None:
+    topology = parse_topology("dragonfly:4x9", bandwidth=[100, 7], latency=[1, 2])
+    far = topology.src // 4 != topology.dst // 4
+    assert set(np.bincount(topology.src[far])) == {2}
+    groups = list(zip((topology.src // 4)[far], (topology.dst // 4)[far], strict=True))
+    assert len(set(groups)) == len(groups) == 9 * 8
+    assert set(pairs(topology)) == {(b, a) for a, b in pairs(topology)}
+    assert set(topology.bandwidth[far]) == {7}
+    assert set(topology.bandwidth[~far]) == {100}
+    assert set(topology.latency[far]) == {2}
+
+
+def test_speeds_by_dimension() -> None:
+    topology = parse_topology("mesh:2x2*hypercube:2", bandwidth=[1, 2, 3], latency=[9])
+    step = np.abs(topology.src - topology.dst)
+    assert dict(zip(step.tolist(), topology.bandwidth.tolist(), strict=True)) == {
+        1: 1,
+        2: 2,
+        4: 3,
+        8: 3,
+    }
+    assert set(topology.latency) == {9}
+    plain = parse_topology("ring:4")
+    assert set(plain.bandwidth) == {DEFAULT_BANDWIDTH}
+    assert set(plain.latency) == {DEFAULT_LATENCY}
+
+
+sizes = st.lists(st.integers(1, 5), min_size=1, max_size=3)
+
+
+@given(sizes)
+def test_products_are_their_factors(dims: list[int]) -> None:
+    for kind, wiring in (("mesh", "line"), ("torus", "ring")):
+        whole = parse_topology(f"{kind}:{'x'.join(map(str, dims))}")
+        parts = parse_topology("*".join(f"{wiring}:{d}" for d in dims))
+        assert pairs(whole) == pairs(parts)
+        assert len(set(pairs(whole))) == whole.links
+        assert set(pairs(whole)) == {(b, a) for a, b in pairs(whole)}
+
+
+@given(sizes, st.integers(0, 2))
+def test_a_link_changes_one_coordinate(dims: list[int], which: int) -> None:
+    kind = ("line", "ring", "fc")[which]
+    topology = parse_topology("*".join(f"{kind}:{d}" for d in dims))
+    assert topology.npus == math.prod(dims)
+    ends = [np.array(np.unravel_index(e, dims, order="F")) for e in (topology.src, topology.dst)]
+    assert ((ends[0] != ends[1]).sum(axis=0) == 1).all()
+
+
+def test_a_hypercube_is_rings_of_two() -> None:
+    cube = parse_topology("hypercube:3")
+    rings = parse_topology("ring:2*ring:2*ring:2")
+    assert pairs(cube) == pairs(rings)
+    again = parse_topology("hypercube:3", bandwidth=[DEFAULT_BANDWIDTH])
+    assert_same(cube, again)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("", "the topology is empty; write it like mesh:8x8"),
+        ("mesh:0x4", "size '0x4' is not a whole number from 1; write it like mesh:8x8"),
+        ("ring:-3", "size '-3' is not a whole number from 1; write it like ring:8"),
+        ("mesh:axb", "size 'axb' is not a whole number from 1"),
+        ("ring:", "size '' is not a whole number from 1"),
+        ("ring", "size '' is not a whole number from 1"),
+        ("ring:4x4", "has 2 sizes, not 1; write it like ring:8"),
+        ("dragonfly:4", "has 1 size, not 2; write it like dragonfly:4x9"),
+        ("msh:4x4", "unknown topology 'msh'; did you mean 'mesh'?"),
+        ("h10:4", "unknown topology 'h10'; did you mean 'h100'?"),
+        ("ring:4*", "has a part without a kind"),
+        ("ring:4*h100:2", "h100 cannot be multiplied"),
+        ("mesh:3000x3000", "more than 4000000 NPUs"),
+        ("hypercube:99999999999", "more than 4000000 NPUs"),
+        ("mesh:" + "9" * 5000, "more than 4000000 NPUs"),
+        ("fc:9000", "80991000 links; Weft builds at most 64000000"),
+        ("dragonfly:1x9000", "80991000 links"),
+        ("h100:0", "'0' is not a number of boxes"),
+        ("h100:x", "'x' is not a number of boxes"),
+        ("h100:999999999", "more than 4000000 NPUs"),
+        ("dgx1:2", "dgx1 is one box"),
+        ("tpuv4", "needs three sizes from 1"),
+        ("tpuv4:4x4", "needs three sizes from 1"),
+    ],
+)
+def test_bad_specs(spec: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_topology(spec)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "bandwidth", "latency", "message"),
+    [
+        ("mesh:4x4", [1, 2, 3], None, "has 2 dimensions but 3 bandwidth values"),
+        ("hypercube:3", None, [1, 2], "has 1 dimension but 2 latency values"),
+        ("mesh:4x4", [], None, "0 bandwidth values"),
+        ("h100:2", [1, 2], None, "give one bandwidth for all of them or none, not 2"),
+        ("ring:4", [0], None, "bandwidth 0 B/s is out of range"),
+        ("ring:4", [10**19], None, "is out of range"),
+        ("ring:4", None, [-1], "latency -1 ps is out of range"),
+    ],
+)
+def test_bad_speeds(
+    spec: str, bandwidth: list[int] | None, latency: list[int] | None, message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_topology(spec, bandwidth=bandwidth, latency=latency)
+    assert message in str(caught.value)
+
+
+def test_large_meshes_are_quick() -> None:
+    start = time.perf_counter()
+    assert parse_topology("mesh:200x200").links == 159_200
+    assert time.perf_counter() - start < 1.0
