@@ -6,5 +6,6 @@
 namespace weft::bindings {
 
 void bind_network(nanobind::module_& module);
+void bind_verify(nanobind::module_& module);
 
 }  // namespace weft::bindings

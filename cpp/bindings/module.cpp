@@ -3,4 +3,5 @@
 
 NB_MODULE(_core, module) {
     weft::bindings::bind_network(module);
+    weft::bindings::bind_verify(module);
 }
