@@ -9,5 +9,6 @@ void bind_distances(nanobind::module_& module);
 void bind_network(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);
+void bind_verify(nanobind::module_& module);
 
 }  // namespace weft::bindings

@@ -6,4 +6,5 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_network(module);
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_bound(module);
+    weft::bindings::bind_verify(module);
 }

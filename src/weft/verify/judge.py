@@ -1,0 +1,135 @@
+"""Hands an algorithm's columns to the judge in the core, and its finding to the wording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm, Routes, Transfers
+from weft.errors import InputError
+from weft.units import format_size
+from weft.verify.verdict import Verdict
+from weft.verify.wording import word
+
+MAX_ROWS = (1 << 32) - 1
+MAX_NPUS = 1 << 24
+
+_TYPES = {
+    "chunk": np.int32,
+    "src": np.int32,
+    "dst": np.int32,
+    "reduce": np.bool_,
+    "route": np.int32,
+    "start": np.int64,
+    "end": np.int64,
+    "src_place": np.int32,
+    "dst_place": np.int32,
+    "dep_offsets": np.int64,
+    "deps": np.int64,
+}
+_TOGETHER = (("route", "start", "end"), ("dep_offsets", "deps"))
+
+
+def verify(algorithm: Algorithm) -> Verdict:
+    """Judge all an algorithm claims: its structure, its logic and, if it is timed, its times.
+
+    The logic is judged in the order of the rows; where there are times, also in the order of
+    the times: a row reads when it starts and writes when it ends, and what arrives at a time
+    can be sent on at that time. Trusts nothing and needs no tolerance.
+
+    A `reduce` row into a place that holds nothing leaves there what it brings: an NPU that
+    only relays begins with an empty sum. Results lie in OUTPUT where a row wrote there, else in
+    HOME or INPUT. Without a topology any NPU number may relay.
+
+    Raises
+    ------
+    InputError
+        If judging it would take more than 8 GiB for sets of contributions, or it has 2^32 rows.
+    """
+    malformed = _malformed_columns(algorithm.transfers) or _malformed_routes(algorithm.routes)
+    if malformed:
+        return Verdict(False, malformed, "structure")
+    if len(algorithm.transfers) > MAX_ROWS:
+        raise InputError(f"the judge takes up to {MAX_ROWS} rows, not {len(algorithm.transfers)}")
+    found = _judge(algorithm)
+    if found is None:
+        return Verdict(True)
+    if found.code == _core.ViolationCode.too_large:
+        raise InputError(
+            f"judging this algorithm would take {format_size(found.other)} for the sets of "
+            "contributions in its places; the judge uses up to 8GiB"
+        )
+    text, kind = word(found, algorithm)
+    return Verdict(False, text, kind, found.row if found.row >= 0 else None)
+
+
+def _malformed_columns(transfers: Transfers) -> str | None:
+    """What is wrong with the shapes of the columns, if anything."""
+    columns = transfers.columns()
+    for name, column in columns.items():
+        if (wrong := _malformed(name, column, _TYPES[name])) is not None:
+            return wrong
+        expected = len(transfers) + (name == "dep_offsets")
+        if name != "deps" and len(column) != expected:
+            return f"column '{name}' has {len(column)} values, but {expected} are expected"
+    for names in _TOGETHER:
+        there = [name for name in names if name in columns]
+        if there and len(there) < len(names):
+            absent = next(name for name in names if name not in columns)
+            return f"column '{there[0]}' is there, but '{absent}' is not"
+    return None
+
+
+def _malformed_routes(routes: Routes | None) -> str | None:
+    if routes is None:
+        return None
+    return _malformed("routes.offsets", routes.offsets, np.int64) or _malformed(
+        "routes.links", routes.links, np.int32
+    )
+
+
+def _malformed(name: str, column: NDArray[np.generic], expected: type[np.generic]) -> str | None:
+    if column.ndim != 1:
+        return f"column '{name}' has {column.ndim} dimensions, but 1 is expected"
+    if column.dtype != expected:
+        return f"column '{name}' is {column.dtype}, but {np.dtype(expected)} is expected"
+    return None
+
+
+def _judge(algorithm: Algorithm) -> _core.Violation | None:
+    columns: dict[str, Any] = dict.fromkeys(_TYPES)
+    for name, column in algorithm.transfers.columns().items():
+        columns[name] = np.ascontiguousarray(column)
+    chunks, topology, routes = algorithm.chunks, algorithm.topology, algorithm.routes
+    removed = np.zeros(0, dtype=np.bool_)
+    if topology is not None and topology.removed:
+        removed = np.zeros(topology.npus, dtype=np.bool_)
+        removed[list(topology.removed)] = True
+    return _core.judge(
+        npus=_npus(algorithm),
+        **columns,
+        sizes=chunks.bytes,
+        pre=chunks.pre,
+        post=chunks.post,
+        reduction=chunks.reduce,
+        set_offsets=chunks.set_offsets,
+        set_members=chunks.set_members,
+        network=topology.core if topology is not None else None,
+        cost=algorithm.cost.core if algorithm.cost is not None else None,
+        route_offsets=np.ascontiguousarray(routes.offsets) if routes is not None else None,
+        route_links=np.ascontiguousarray(routes.links) if routes is not None else None,
+        removed=removed,
+    )
+
+
+def _npus(algorithm: Algorithm) -> int:
+    """How many NPU numbers there are; without a network, as many as are mentioned."""
+    if algorithm.topology is not None:
+        return algorithm.topology.npus
+    transfers = algorithm.transfers
+    used = max(int(transfers.src.max(initial=0)), int(transfers.dst.max(initial=0)))
+    demanded = max(max(demand.group) for demand in algorithm.demands)
+    return 1 + max(demanded, min(used, MAX_NPUS))

@@ -1,0 +1,49 @@
+"""What the judge says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "structure",
+    "route",
+    "dependency",
+    "time",
+    "link",
+    "precondition",
+    "causality",
+    "reduction",
+    "postcondition",
+    "order",
+]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an algorithm is right, and if not, what is first wrong with it.
+
+    Attributes
+    ----------
+    ok
+        Whether all it claims holds; also the truth value of the verdict.
+    violation
+        The first violation, in one sentence.
+    kind
+        ``structure`` (columns, numbers out of range, NPUs that are not there), ``route`` (does
+        not lead from source to destination), ``dependency`` (on a row that is not earlier),
+        ``time`` (negative, or not what the cost model says), ``link`` (held twice at once),
+        ``precondition`` (a source never has what it sends), ``causality`` (has it only later),
+        ``reduction`` (contributions twice, missing or mixed), ``postcondition`` (a result that
+        is not there), ``order`` (right by the times, but not if rows run one after the other).
+    row
+        The row it was found in; none for what is missing at the end.
+    """
+
+    ok: bool
+    violation: str | None = None
+    kind: Kind | None = None
+    row: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.ok
