@@ -1,1 +1,80 @@
-"""Weft."""
+"""Weft: the collective algorithm that fits the network you have, proved and bounded.
+
+The names below are loaded when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft.algorithm import Algorithm, Transfers
+    from weft.api import load, synthesize
+    from weft.bound import Bound, lower_bound
+    from weft.collective import Chunks, Collective
+    from weft.cost import CostModel
+    from weft.errors import (
+        FormatError,
+        InputError,
+        TopologyError,
+        UnreachableError,
+        WeftError,
+    )
+    from weft.result import Result
+    from weft.topology import Topology, load_topology, write_topology
+    from weft.verify import Verdict
+
+__all__ = [
+    "Algorithm",
+    "Bound",
+    "Chunks",
+    "Collective",
+    "CostModel",
+    "FormatError",
+    "InputError",
+    "Result",
+    "Topology",
+    "TopologyError",
+    "Transfers",
+    "UnreachableError",
+    "Verdict",
+    "WeftError",
+    "load",
+    "load_topology",
+    "lower_bound",
+    "synthesize",
+    "write_topology",
+]
+
+_HOMES = {
+    "weft.algorithm": ("Algorithm", "Transfers"),
+    "weft.api": ("load", "synthesize"),
+    "weft.bound": ("Bound", "lower_bound"),
+    "weft.collective": ("Chunks", "Collective"),
+    "weft.cost": ("CostModel",),
+    "weft.errors": (
+        "FormatError",
+        "InputError",
+        "TopologyError",
+        "UnreachableError",
+        "WeftError",
+    ),
+    "weft.result": ("Result",),
+    "weft.topology": ("Topology", "load_topology", "write_topology"),
+    "weft.verify": ("Verdict",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("weft")
+    if name not in _HOME:
+        raise AttributeError(f"module 'weft' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

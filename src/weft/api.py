@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from weft import _core
 from weft.algorithm import Algorithm
@@ -13,13 +14,13 @@ from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError, unknown_name
 from weft.result import Result
 from weft.synthesis import auto_chunks, produce
-from weft.topology.model import Topology
+from weft.topology import Topology, load_topology
 from weft.units import parse_size
 from weft.verify import verify
 
 
 def synthesize(
-    topology: Topology,
+    topology: Topology | str,
     collective: str,
     size: int | str,
     *,
@@ -39,7 +40,7 @@ def synthesize(
     Parameters
     ----------
     topology
-        The network; see `weft.load_topology`.
+        The network, or what `weft.load_topology` takes, such as ``mesh:8x8``.
     collective
         Name of the pattern, such as ``all-reduce``.
     size
@@ -61,13 +62,14 @@ def synthesize(
     Examples
     --------
     >>> import weft
-    >>> ring = weft.load_topology("ring:8")
-    >>> result = weft.synthesize(ring, "all-gather", "1MiB")
+    >>> result = weft.synthesize("ring:8", "all-gather", "1MiB")
     >>> result.verified
     True
     """
     if collective not in PATTERNS:
         raise unknown_name("collective", collective, PATTERNS)
+    if isinstance(topology, str):
+        topology = load_topology(topology)
     cost = CostModel(latency_model, switching)
     members = tuple(int(npu) for npu in (topology.members if group is None else group))
     bytes_ = parse_size(size)
@@ -88,7 +90,11 @@ def bound_of(algorithm: Algorithm) -> Bound:
     """The lower bound for what a timed algorithm does, searched no further than its own time."""
     if algorithm.topology is None or algorithm.cost is None:
         raise InputError("an algorithm that was not made for a network has no bound")
-    return lower_bound(
-        algorithm.topology, algorithm.chunks, algorithm.cost, enough=algorithm.time
-    )
+    return lower_bound(algorithm.topology, algorithm.chunks, algorithm.cost, enough=algorithm.time)
 
+
+def load(folder: str | Path) -> Algorithm:
+    """Read back what `Algorithm.save` wrote: a folder of Chakra execution traces."""
+    from weft.formats import chakra
+
+    return chakra.load(Path(folder))

@@ -1,0 +1,45 @@
+"""The ``weft`` command: one module a subcommand. They parse, call the API and print."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from weft.cli.synth import synth
+from weft.cli.topo import topo
+from weft.cli.verify import verify
+from weft.errors import WeftError
+
+__all__ = ["cli", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="weft")
+def cli() -> None:
+    """Synthesize the collective algorithm that fits your network, proved and bounded."""
+
+
+for command in (synth, verify, topo):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command; what is wrong with the input is one sentence and exit code 2."""
+    try:
+        code = cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except WeftError as error:
+        click.echo(f"weft: {error}", err=True)
+        sys.exit(2)
+    except MemoryError:
+        click.echo("weft: not enough memory for this; try fewer chunks or NPUs", err=True)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)

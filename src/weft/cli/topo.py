@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.cli.options import NetworkOptions, topology_options
+
 if TYPE_CHECKING:
     from weft.topology import TopologySummary
 
@@ -16,33 +18,14 @@ def topo() -> None:
 
 
 @topo.command()
-@click.argument("spec")
-@click.option("--bandwidth", metavar="RATE[,RATE...]", help="Of all links, or per dimension.")
-@click.option("--latency", metavar="TIME[,TIME...]", help="Of all links, or per dimension.")
-@click.option("--without-link", multiple=True, metavar="A-B", help="A failed link; A>B: one way.")
-@click.option("--without-npu", multiple=True, type=int, metavar="N", help="A failed NPU.")
+@topology_options("SPEC")
 @click.option("-o", "--output", metavar="FILE", help="Write the network as .yaml or .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
-def show(
-    spec: str,
-    bandwidth: str | None,
-    latency: str | None,
-    without_link: tuple[str, ...],
-    without_npu: tuple[int, ...],
-    output: str | None,
-    as_json: bool,
-) -> None:
+def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
-    from weft.topology import load_topology, summarize, write_topology
-    from weft.units import parse_bandwidth, parse_latency
+    from weft.topology import summarize, write_topology
 
-    topology = load_topology(
-        spec,
-        bandwidth=None if bandwidth is None else [*map(parse_bandwidth, bandwidth.split(","))],
-        latency=None if latency is None else [*map(parse_latency, latency.split(","))],
-        without_links=without_link,
-        without_npus=without_npu,
-    )
+    topology = network.load()
     summary = summarize(topology)
     if output is not None:
         write_topology(topology, output)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from weft.topology.builders import check_speeds, override_links, parse_topology
 from weft.topology.files import SUFFIXES, read_topology
 from weft.topology.model import Topology
 from weft.topology.removal import parse_link_removal
+from weft.units import parse_bandwidth, parse_latency
 
 
 def load_topology(
     spec_or_path: str | os.PathLike[str],
-    bandwidth: Sequence[int] | None = None,
-    latency: Sequence[int] | None = None,
+    bandwidth: str | Sequence[int] | None = None,
+    latency: str | Sequence[int] | None = None,
     without_links: Iterable[str] = (),
     without_npus: Iterable[int] = (),
 ) -> Topology:
@@ -27,22 +28,29 @@ def load_topology(
         A file if it exists, has a slash, or ends in .yaml, .yml or .json; otherwise a spec such
         as ``mesh:8x8`` or a preset such as ``h100:4``.
     bandwidth, latency
-        B/s and ps, as for `parse_topology`; for a file one value, for all its links.
+        A text such as ``50GiB/s`` or ``50GiB/s,75GiB/s`` (``0.5us``), or numbers in B/s (ps).
+        One for all links, or one a dimension; a preset or a file takes one, for all its links.
     without_links
         Failed links, such as ``3-4``, ``3>4`` or ``0-s1``.
     without_npus
         Failed NPUs; all others keep their numbers.
     """
+    rates = _each(bandwidth, parse_bandwidth)
+    times = _each(latency, parse_latency)
     if _is_path(spec_or_path):
-        check_speeds(bandwidth, latency)
-        topology = override_links(read_topology(spec_or_path), bandwidth, latency)
+        check_speeds(rates, times)
+        topology = override_links(read_topology(spec_or_path), rates, times)
     else:
-        topology = parse_topology(str(spec_or_path), bandwidth=bandwidth, latency=latency)
+        topology = parse_topology(str(spec_or_path), bandwidth=rates, latency=times)
     pairs = {pair for text in without_links for pair in parse_link_removal(text, topology)}
     if pairs:
         topology = topology.without(links=sorted(pairs))
     gone = list(without_npus)
     return topology.without(npus=gone) if gone else topology
+
+
+def _each(values: str | Sequence[int] | None, parse: Callable[[str], int]) -> Sequence[int] | None:
+    return [parse(text) for text in values.split(",")] if isinstance(values, str) else values
 
 
 def _is_path(text: str | os.PathLike[str]) -> bool:

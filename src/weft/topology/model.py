@@ -108,6 +108,12 @@ class Topology:
         present[list(self.removed)] = False
         return np.flatnonzero(present).astype(np.int32)
 
+    def check_members(self, npus: Iterable[int]) -> None:
+        """Raise if one of these is not an NPU that is there."""
+        strangers = sorted(set(npus) - set(self.members.tolist()))
+        if strangers:
+            raise TopologyError(f"{self.name} has no NPU {strangers[0]}, which is in the group")
+
     @cached_property
     def core(self) -> _core.Network:
         """The same network for the kernels."""

@@ -1,0 +1,71 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from weft.topology import Topology
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """A network as the command line names it."""
+
+    spec: str
+    bandwidth: str | None
+    latency: str | None
+    without_link: tuple[str, ...]
+    without_npu: tuple[int, ...]
+
+    def load(self) -> Topology:
+        from weft.topology import load_topology
+
+        return load_topology(
+            self.spec, self.bandwidth, self.latency, self.without_link, self.without_npu
+        )
+
+
+def topology_options(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a network argument and its options; the command gets them as `network`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @click.argument("spec", metavar=metavar)
+        @click.option(
+            "--bandwidth",
+            metavar="RATE[,RATE...]",
+            help="Of all links, or one a dimension: 50GB/s.",
+        )
+        @click.option(
+            "--latency", metavar="TIME[,TIME...]", help="α of all links, or one a dimension: 0.5us."
+        )
+        @click.option(
+            "--without-link",
+            multiple=True,
+            metavar="A-B",
+            help="A failed link, both ways; A>B for one way. May be repeated.",
+        )
+        @click.option(
+            "--without-npu", multiple=True, type=int, metavar="N", help="A failed NPU; repeatable."
+        )
+        @functools.wraps(command)
+        def wrapped(
+            *,
+            spec: str,
+            bandwidth: str | None,
+            latency: str | None,
+            without_link: tuple[str, ...],
+            without_npu: tuple[int, ...],
+            **others: Any,
+        ) -> None:
+            network = NetworkOptions(spec, bandwidth, latency, without_link, without_npu)
+            command(network=network, **others)
+
+        return wrapped
+
+    return decorate
