@@ -5,6 +5,7 @@
 
 namespace weft::bindings {
 
+void bind_chakra(nanobind::module_& module);
 void bind_network(nanobind::module_& module);
 
 }  // namespace weft::bindings

@@ -2,5 +2,6 @@
 #include "bind.h"
 
 NB_MODULE(_core, module) {
+    weft::bindings::bind_chakra(module);
     weft::bindings::bind_network(module);
 }
