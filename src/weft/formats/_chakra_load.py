@@ -178,7 +178,7 @@ def _check_match(files: _Files, rows: Rows, chunks: Chunks) -> None:
     """Every row is sent once and received once, by the right NPUs, with its chunk's bytes."""
     sent, received = rows.src >= 0, rows.receiver >= 0
     for row in np.flatnonzero(~sent & ~received)[:1]:
-        raise FormatError(f"{files.folder}: no node has row {row} of {len(sent)}")
+        raise FormatError(f"{files.path(0)}: there are {len(sent)} rows, but no node has row {row}")
     for row in np.flatnonzero(~sent)[:1]:
         where = files.node_of(rows.receiver[row], COMM_RECV, row)
         raise FormatError(f"{where} receives row {row}, which nobody sends")
