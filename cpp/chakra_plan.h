@@ -33,7 +33,7 @@ struct Transfers {
 // COMP if it reduces; a row from an NPU to itself is one COMP. The tag is the row's number.
 class Plan {
 public:
-    // The table must be sound: NPUs, chunks and dependencies in range, dependencies on earlier rows.
+    // The table must be sound: all numbers in range, dependencies on earlier rows.
     Plan(Transfers transfers, std::int32_t npus);
 
     Nodes nodes(std::int32_t npu);

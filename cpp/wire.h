@@ -12,7 +12,9 @@
 
 namespace weft::wire {
 
-enum Type : std::uint32_t { varint = 0, fixed64 = 1, bytes = 2, group = 3, group_end = 4, fixed32 = 5 };
+enum Type : std::uint32_t {
+    varint = 0, fixed64 = 1, bytes = 2, group = 3, group_end = 4, fixed32 = 5
+};
 
 constexpr std::uint32_t tag(std::uint32_t field, Type type) { return field << 3 | type; }
 
