@@ -3,6 +3,7 @@
 
 NB_MODULE(_core, module) {
     weft::bindings::bind_distances(module);
+    weft::bindings::bind_chakra(module);
     weft::bindings::bind_network(module);
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_bound(module);

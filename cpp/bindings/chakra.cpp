@@ -1,0 +1,250 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+
+#include "arrays.h"
+#include "bind.h"
+#include "chakra_plan.h"
+#include "chakra_read.h"
+#include "chakra_write.h"
+
+namespace weft::bindings {
+namespace {
+
+using namespace chakra;
+
+// A column of an object as an array that keeps the object alive.
+template <class T>
+Array<const T> column_of(const std::vector<T>& values, nb::handle owner) {
+    return Array<const T>(values.data(), {values.size()}, owner);
+}
+
+template <auto Member>
+auto getter() {
+    return [](nb::handle_t<Nodes> self) {
+        return column_of(nb::cast<const Nodes&>(self).*Member, self);
+    };
+}
+
+template <Known Which>
+auto known_getter() {
+    return [](nb::handle_t<Nodes> self) {
+        return column_of(nb::cast<const Nodes&>(self).known[Which], self);
+    };
+}
+
+Waits waits_of(const Column<std::int64_t>& offsets, const Column<std::uint64_t>& ids,
+               std::size_t nodes) {
+    Waits waits{copy(offsets), copy(ids)};
+    const auto& marks = waits.offsets;
+    if (marks.size() != nodes + 1 || marks.front() != 0 ||
+        marks.back() != static_cast<std::int64_t>(ids.size()) ||
+        !std::is_sorted(marks.begin(), marks.end()))
+        throw std::invalid_argument("the offsets of the dependencies do not fit the nodes");
+    return waits;
+}
+
+void check_lengths(const Nodes& nodes) {
+    const std::size_t n = nodes.size();
+    bool fits = nodes.type.size() == n && nodes.start.size() == n && nodes.duration.size() == n &&
+                nodes.present.size() == n && (nodes.names.empty() || nodes.names.size() == n);
+    for (const auto& column : nodes.known) fits = fits && column.size() == n;
+    if (!fits) throw std::invalid_argument("the columns of the nodes differ in length");
+}
+
+nb::object values_of(const Attribute& attribute) {
+    const bool list = attribute.kind != 0 && is_list(attribute.kind);
+    if (list && !is_text(base_of(attribute.kind))) {
+        if (is_real(base_of(attribute.kind)))
+            return nb::cast(give(std::vector<double>(attribute.reals)));
+        return nb::cast(give(std::vector<std::int64_t>(attribute.ints)));
+    }
+    nb::list values;
+    for (const auto value : attribute.ints) values.append(value);
+    for (const auto value : attribute.reals) values.append(value);
+    for (const auto& text : attribute.texts) values.append(nb::bytes(text.data(), text.size()));
+    if (list) return values;
+    return values.size() > 0 ? nb::object(values[0]) : nb::none();
+}
+
+Attribute attribute_of(const std::string& name, std::uint32_t kind, nb::handle value) {
+    Attribute attribute{name, kind};
+    if (kind < first_kind || kind > last_kind) throw std::invalid_argument("no such kind");
+    const Base base = base_of(kind);
+    const auto add = [&](nb::handle one) {
+        if (is_text(base)) {
+            const auto text = nb::cast<nb::bytes>(one);
+            attribute.texts.emplace_back(text.c_str(), text.size());
+        } else if (is_real(base)) {
+            attribute.reals.push_back(nb::cast<double>(one));
+        } else {
+            attribute.ints.push_back(nb::cast<std::int64_t>(one));
+        }
+    };
+    if (!is_list(kind)) {
+        add(value);
+    } else if (!is_text(base) && !is_real(base)) {
+        attribute.ints = copy(nb::cast<Column<std::int64_t>>(value));
+    } else {
+        for (nb::handle one : nb::cast<nb::list>(value)) add(one);
+    }
+    return attribute;
+}
+
+nb::bytes write_trace(const std::string& version, nb::list attributes, const Nodes& nodes) {
+    Metadata metadata{version, {}};
+    for (nb::handle item : attributes) {
+        const auto parts = nb::cast<nb::tuple>(item);
+        metadata.attributes.push_back(attribute_of(nb::cast<std::string>(parts[0]),
+                                                   nb::cast<std::uint32_t>(parts[1]), parts[2]));
+    }
+    std::string out;
+    {
+        nb::gil_scoped_release free;
+        out.reserve(nodes.size() * 64 + 4096);
+        write_metadata(out, metadata);
+        write_nodes(out, nodes);
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+nb::tuple read_bytes(nb::bytes file, bool names) {
+    Trace trace;
+    const std::string_view text(file.c_str(), file.size());
+    {
+        nb::gil_scoped_release free;
+        trace = read_trace(text, names);
+    }
+    nb::list attributes;
+    for (const auto& a : trace.metadata.attributes)
+        attributes.append(nb::make_tuple(nb::bytes(a.name.data(), a.name.size()), a.kind,
+                                         values_of(a)));
+    const auto& version = trace.metadata.version;
+    return nb::make_tuple(nb::bytes(version.data(), version.size()), attributes,
+                          std::move(trace.nodes));
+}
+
+// The plan with the arrays it looks at.
+struct BoundPlan {
+    Column<std::int32_t> chunk, src, dst;
+    Column<bool> reduce;
+    Column<std::int64_t> chunk_bytes;
+    std::optional<Column<std::int32_t>> src_place, dst_place;
+    std::optional<Column<std::int64_t>> dep_offsets, deps;
+    std::optional<Plan> plan = {};
+
+    void build(std::int32_t npus) {
+        plan.emplace(Transfers{view(chunk), view(src), view(dst), view(reduce), view(chunk_bytes),
+                               either(src_place), either(dst_place), either(dep_offsets),
+                               either(deps)},
+                     npus);
+    }
+
+    template <class T>
+    static std::span<const T> either(const std::optional<Column<T>>& column) {
+        return column ? view(*column) : std::span<const T>{};
+    }
+};
+
+void bind_nodes(nb::module_& module) {
+    nb::class_<Nodes>(module, "ChakraNodes")
+        .def(
+            "__init__",
+            [](Nodes* self, Column<std::uint64_t> id, Column<std::int32_t> type,
+               Column<std::int64_t> ctrl_offsets, Column<std::uint64_t> ctrl,
+               Column<std::int64_t> data_offsets, Column<std::uint64_t> data,
+               Column<std::uint64_t> start, Column<std::uint64_t> duration,
+               Column<std::uint8_t> present, Column<std::int64_t> src, Column<std::int64_t> dst,
+               Column<std::int64_t> size, Column<std::int64_t> tag,
+               std::vector<std::string> names) {
+                Nodes nodes{copy(id),
+                            copy(type),
+                            waits_of(ctrl_offsets, ctrl, id.size()),
+                            waits_of(data_offsets, data, id.size()),
+                            copy(start),
+                            copy(duration),
+                            copy(present),
+                            {copy(src), copy(dst), copy(size), copy(tag)},
+                            std::move(names)};
+                check_lengths(nodes);
+                new (self) Nodes(std::move(nodes));
+            },
+            nb::kw_only(), nb::arg("id"), nb::arg("type"), nb::arg("ctrl_offsets"),
+            nb::arg("ctrl"), nb::arg("data_offsets"), nb::arg("data"), nb::arg("start"),
+            nb::arg("duration"), nb::arg("present"), nb::arg("comm_src"), nb::arg("comm_dst"),
+            nb::arg("comm_size"), nb::arg("comm_tag"), nb::arg("names"))
+        .def("__len__", &Nodes::size)
+        .def_prop_ro("id", getter<&Nodes::id>())
+        .def_prop_ro("type", getter<&Nodes::type>())
+        .def_prop_ro("ctrl_offsets",
+                     [](nb::handle_t<Nodes> self) {
+                         return column_of(nb::cast<const Nodes&>(self).ctrl.offsets, self);
+                     })
+        .def_prop_ro("ctrl",
+                     [](nb::handle_t<Nodes> self) {
+                         return column_of(nb::cast<const Nodes&>(self).ctrl.ids, self);
+                     })
+        .def_prop_ro("data_offsets",
+                     [](nb::handle_t<Nodes> self) {
+                         return column_of(nb::cast<const Nodes&>(self).data.offsets, self);
+                     })
+        .def_prop_ro("data",
+                     [](nb::handle_t<Nodes> self) {
+                         return column_of(nb::cast<const Nodes&>(self).data.ids, self);
+                     })
+        .def_prop_ro("start", getter<&Nodes::start>())
+        .def_prop_ro("duration", getter<&Nodes::duration>())
+        .def_prop_ro("present", getter<&Nodes::present>())
+        .def_prop_ro("comm_src", known_getter<comm_src>())
+        .def_prop_ro("comm_dst", known_getter<comm_dst>())
+        .def_prop_ro("comm_size", known_getter<comm_size>())
+        .def_prop_ro("comm_tag", known_getter<comm_tag>())
+        .def_prop_ro("names",
+                     [](const Nodes& nodes) {
+                         nb::list names;
+                         for (const auto& name : nodes.names)
+                             names.append(nb::bytes(name.data(), name.size()));
+                         return names;
+                     })
+        .def("check", [](const Nodes& nodes) { check_nodes(nodes); })
+        .def("first_difference", &first_difference, nb::arg("expected"));
+}
+
+void bind_plan(nb::module_& module) {
+    nb::class_<BoundPlan>(module, "ChakraPlan")
+        .def(
+            "__init__",
+            [](BoundPlan* self, std::int32_t npus, Column<std::int32_t> chunk,
+               Column<std::int32_t> src, Column<std::int32_t> dst, Column<bool> reduce,
+               Column<std::int64_t> chunk_bytes, std::optional<Column<std::int32_t>> src_place,
+               std::optional<Column<std::int32_t>> dst_place,
+               std::optional<Column<std::int64_t>> dep_offsets,
+               std::optional<Column<std::int64_t>> deps) {
+                new (self) BoundPlan{chunk,     src,       dst,         reduce, chunk_bytes,
+                                     src_place, dst_place, dep_offsets, deps};
+                self->build(npus);
+            },
+            nb::arg("npus"), nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("reduce"),
+            nb::arg("chunk_bytes"), nb::arg("src_place").none(), nb::arg("dst_place").none(),
+            nb::arg("dep_offsets").none(), nb::arg("deps").none())
+        .def("nodes", [](BoundPlan& self, std::int32_t npu) { return self.plan->nodes(npu); })
+        .def("sent", [](const BoundPlan& self, std::int32_t npu) {
+            return give(self.plan->sent(npu));
+        });
+}
+
+}  // namespace
+
+void bind_chakra(nb::module_& module) {
+    bind_nodes(module);
+    bind_plan(module);
+    module.def("write_chakra", &write_trace, nb::arg("version"), nb::arg("attributes"),
+               nb::arg("nodes"));
+    module.def("read_chakra", &read_bytes, nb::arg("file"), nb::arg("names") = false);
+}
+
+}  // namespace weft::bindings

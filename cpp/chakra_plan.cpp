@@ -1,0 +1,141 @@
+#include "chakra_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::chakra {
+
+namespace {
+constexpr std::int32_t nobody = -1;
+}
+
+struct Plan::Rank {
+    std::int32_t npu;
+    std::span<const std::int32_t> rows;
+    std::vector<std::int32_t> last_node = {};  // of each of the rows so far, on this rank
+    Nodes nodes = {};
+
+    std::int32_t newest() const { return static_cast<std::int32_t>(nodes.size()) - 1; }
+
+    void add(NodeType type) { nodes.add(nodes.size(), type); }
+    void wait(std::int32_t node) { nodes.data.ids.push_back(static_cast<std::uint64_t>(node)); }
+    void close() {
+        nodes.ctrl.close();
+        nodes.data.close();
+    }
+
+    // The node in which an earlier row ends on this rank.
+    std::int32_t end_of(std::int64_t row) const {
+        const auto at = std::lower_bound(rows.begin(), rows.end(), row);
+        return last_node[static_cast<std::size_t>(at - rows.begin())];
+    }
+};
+
+Plan::Plan(Transfers transfers, std::int32_t npus)
+    : table_(transfers), offsets_(static_cast<std::size_t>(npus) + 1, 0),
+      home_writer_(transfers.chunk_bytes.size(), nobody) {
+    const auto count = static_cast<std::int32_t>(table_.chunk.size());
+    for (std::int32_t row = 0; row < count; ++row) {
+        ++offsets_[table_.src[row] + 1];
+        if (table_.dst[row] != table_.src[row]) ++offsets_[table_.dst[row] + 1];
+    }
+    std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
+    rows_.resize(static_cast<std::size_t>(offsets_.back()));
+    std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);
+    for (std::int32_t row = 0; row < count; ++row) {
+        rows_[next[table_.src[row]]++] = row;
+        if (table_.dst[row] != table_.src[row]) rows_[next[table_.dst[row]]++] = row;
+    }
+}
+
+std::span<const std::int32_t> Plan::rows(std::int32_t npu) const {
+    return {rows_.data() + offsets_[npu], rows_.data() + offsets_[npu + 1]};
+}
+
+std::vector<std::int64_t> Plan::sent(std::int32_t npu) const {
+    std::vector<std::int64_t> found;
+    for (const std::int32_t row : rows(npu))
+        if (table_.src[row] == npu) found.push_back(row);
+    return found;
+}
+
+Nodes Plan::nodes(std::int32_t npu) {
+    Rank rank{npu, rows(npu)};
+    if (rank.rows.empty()) {  // readers refuse a trace without nodes
+        rank.add(comp);
+        rank.close();
+    }
+    for (const std::int32_t row : rank.rows) add_row(rank, row);
+    forget(npu);
+    return std::move(rank.nodes);
+}
+
+void Plan::add_row(Rank& rank, std::int32_t row) {
+    if (table_.src[row] == table_.dst[row]) add_local(rank, row);
+    else if (table_.src[row] == rank.npu) add_send(rank, row);
+    else add_receive(rank, row);
+    if (table_.has_deps()) rank.last_node.push_back(rank.newest());
+}
+
+void Plan::add_local(Rank& rank, std::int32_t row) {
+    const std::int32_t from = table_.reads(row), to = table_.writes(row);
+    rank.add(comp);
+    rank.nodes.set(comm_tag, row);
+    wait_for_writer(rank, from);
+    if (table_.reduce[row] && to != from) wait_for_writer(rank, to);
+    wait_for_rows(rank, row);
+    rank.close();
+    writer(to) = rank.newest();
+}
+
+void Plan::add_send(Rank& rank, std::int32_t row) {
+    rank.add(comm_send);
+    rank.nodes.set(comm_dst, table_.dst[row]);
+    rank.nodes.set(comm_size, table_.chunk_bytes[table_.chunk[row]]);
+    rank.nodes.set(comm_tag, row);
+    wait_for_writer(rank, table_.reads(row));
+    wait_for_rows(rank, row);
+    rank.close();
+}
+
+void Plan::add_receive(Rank& rank, std::int32_t row) {
+    rank.add(comm_recv);
+    rank.nodes.set(comm_src, table_.src[row]);
+    rank.nodes.set(comm_size, table_.chunk_bytes[table_.chunk[row]]);
+    rank.nodes.set(comm_tag, row);
+    wait_for_rows(rank, row);
+    rank.close();
+    const std::int32_t received = rank.newest(), to = table_.writes(row);
+    if (table_.reduce[row]) {
+        rank.add(comp);
+        rank.wait(received);
+        wait_for_writer(rank, to);
+        rank.close();
+    }
+    writer(to) = rank.newest();
+}
+
+void Plan::wait_for_writer(Rank& rank, std::int32_t place) {
+    if (const std::int32_t node = writer(place); node != nobody) rank.wait(node);
+}
+
+// Rows that end on this rank can be waited for here; others are only kept in the metadata.
+void Plan::wait_for_rows(Rank& rank, std::int32_t row) {
+    if (!table_.has_deps()) return;
+    for (auto k = table_.dep_offsets[row]; k < table_.dep_offsets[row + 1]; ++k)
+        if (const std::int64_t dep = table_.deps[k]; table_.dst[dep] == rank.npu)
+            rank.nodes.ctrl.ids.push_back(static_cast<std::uint64_t>(rank.end_of(dep)));
+}
+
+std::int32_t& Plan::writer(std::int32_t place) {
+    if (static_cast<std::size_t>(place) < home_writer_.size()) return home_writer_[place];
+    return other_writer_.try_emplace(place, nobody).first->second;
+}
+
+void Plan::forget(std::int32_t npu) {
+    for (const std::int32_t row : rows(npu))
+        if (table_.dst[row] == npu) writer(table_.writes(row)) = nobody;
+    other_writer_.clear();
+}
+
+}  // namespace weft::chakra

@@ -1,0 +1,237 @@
+"""Reads a folder of traces back; nothing is believed that the nodes do not confirm."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from weft import _core
+from weft.algorithm import Algorithm, Transfers
+from weft.collective import Chunks
+from weft.errors import FormatError, InputError
+from weft.formats._chakra_attributes import SCHEMA_VERSION, Attributes
+from weft.formats._chakra_columns import checksum, first_bad_dep
+from weft.formats._chakra_header import (
+    Header,
+    claim_limit,
+    parse_header,
+    read_cost,
+    read_demands,
+    read_routes,
+    read_topology,
+)
+from weft.formats._chakra_rows import COMM_RECV, COMM_SEND, Rows
+from weft.formats._folder import TRACE_NAME
+
+# A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.
+LEAST_ROW_BYTES = 16
+HEADER_COLUMNS = ("weft.groups",)
+LINK_COLUMNS = (
+    "weft.link_src",
+    "weft.link_dst",
+    "weft.link_speed",
+    "weft.speed_bandwidth",
+    "weft.speed_latency_ps",
+)
+ROUTE_COLUMNS = ("weft.route_length", "weft.route_links")
+
+
+def load(folder: Path) -> Algorithm:
+    """Read the algorithm that `save` wrote into `folder`, equal in every column.
+
+    Raises
+    ------
+    FormatError
+        The folder is not one, a file is missing, damaged or not of Weft, or the files
+        contradict each other; the message names file and node or byte.
+    """
+    files = _Files(folder)
+    first = files.path(0)
+    attributes, _ = files.read(0)
+    with naming(first):
+        header = parse_header(attributes.text("weft.header"))
+        if not 0 <= header.rows <= files.bytes // LEAST_ROW_BYTES:
+            raise InputError(f"{header.rows} rows, which the files are too small to hold")
+        files.expect(header.npus)
+        frame = _read_frame(header, attributes, claim_limit(files.bytes))
+        chunks = frame.chunks
+        rows = Rows(header, len(chunks), len(frame.routes or ()))
+    for npu in range(header.npus):
+        attributes, nodes = files.read(npu)
+        with naming(files.path(npu)):
+            rows.add(npu, attributes, nodes)
+    _check_match(files, rows, chunks)
+    table = rows.table()
+    with naming(first):
+        _check_table(header, table)
+    _check_nodes(files, table, chunks, header.npus)
+    with naming(first):
+        return replace(frame, transfers=table)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say in which file it went wrong."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except (InputError, ValueError) as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+class _Files:
+    """The traces of a folder: one for each NPU, none missing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bytes = 0
+        self._npus: set[int] = set()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if match := TRACE_NAME.fullmatch(entry.name):
+                        self._add(int(match[1]), entry.stat())
+        except OSError as error:
+            raise FormatError(f"cannot read {folder}: {error.strerror}") from None
+        if not self._npus:
+            raise FormatError(f"{folder} holds no trace of Weft (weft.0.et, weft.1.et, ...)")
+
+    def _add(self, npu: int, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise FormatError(f"{self.path(npu)} is not a file")
+        self._npus.add(npu)
+        self.bytes += status.st_size
+
+    def path(self, npu: int) -> Path:
+        return self.folder / f"weft.{npu}.et"
+
+    def expect(self, npus: int) -> None:
+        """Raise unless the traces are those of NPUs 0 to npus - 1."""
+        for npu in range(min(npus, len(self._npus) + 1)):
+            if npu not in self._npus:
+                raise FormatError(
+                    f"{self.path(npu)} is missing: there are {npus} NPUs, but "
+                    f"{len(self._npus)} traces"
+                )
+        if len(self._npus) > npus:
+            raise FormatError(f"{self.path(max(self._npus))} is of no NPU: there are {npus}")
+
+    def read(self, npu: int) -> tuple[Attributes, _core.ChakraNodes]:
+        path = self.path(npu)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise FormatError(f"{path} is missing") from None
+        except OSError as error:
+            raise FormatError(f"cannot read {path}: {error.strerror}") from None
+        with naming(path):
+            _, found, nodes = _core.read_chakra(content)
+            attributes = Attributes(found)
+            if "weft.version" not in attributes:
+                raise InputError("not a trace of Weft: it has no attribute weft.version")
+            version = attributes.number("weft.version")
+            if version != SCHEMA_VERSION:
+                raise InputError(
+                    f"version {version} of the schema; this Weft reads version {SCHEMA_VERSION}"
+                )
+            if attributes.number("weft.npu") != npu:
+                raise InputError(f"the trace of NPU {attributes.number('weft.npu')}, renamed")
+            nodes.check()
+        return attributes, nodes
+
+    def node_of(self, npu: int, kind: int, row: int) -> str:
+        """The node of a row, for messages."""
+        _, nodes = self.read(npu)
+        at = np.flatnonzero((nodes.type == kind) & (nodes.comm_tag == row))
+        return f"{self.path(npu)}: node {nodes.id[at[0]]}" if len(at) else str(self.path(npu))
+
+
+def _read_frame(header: Header, attributes: Attributes, limit: int) -> Algorithm:
+    """The algorithm without its rows."""
+    names = list(HEADER_COLUMNS)
+    if header.topology is not None:
+        names += LINK_COLUMNS
+    if header.routes == "listed":
+        names += ROUTE_COLUMNS
+    columns = {name: attributes.column(name) for name in names}
+    topology = read_topology(header, columns, limit)
+    none = np.zeros(0, dtype=np.int32)
+    return Algorithm(
+        read_demands(header, columns, limit),
+        Transfers(none, none, none, none.astype(np.bool_)),
+        topology,
+        read_routes(header, columns, topology),
+        read_cost(header),
+        MappingProxyType(header.provenance),
+    )
+
+
+def _check_match(files: _Files, rows: Rows, chunks: Chunks) -> None:
+    """Every row is sent once and received once, by the right NPUs, with its chunk's bytes."""
+    sent, received = rows.src >= 0, rows.receiver >= 0
+    for row in np.flatnonzero(~sent & ~received)[:1]:
+        raise FormatError(f"{files.path(0)}: there are {len(sent)} rows, but no node has row {row}")
+    for row in np.flatnonzero(~sent)[:1]:
+        where = files.node_of(rows.receiver[row], COMM_RECV, row)
+        raise FormatError(f"{where} receives row {row}, which nobody sends")
+    for row in np.flatnonzero(~received)[:1]:
+        where = files.node_of(rows.src[row], COMM_SEND, row)
+        raise FormatError(f"{where} sends row {row}, which nobody receives")
+    for row in np.flatnonzero((rows.receiver != rows.dst) | (rows.expected_src != rows.src))[:1]:
+        where = files.node_of(rows.src[row], COMM_SEND, row)
+        raise FormatError(
+            f"{where} sends row {row} to NPU {rows.dst[row]}, but NPU {rows.receiver[row]} "
+            f"receives it from NPU {rows.expected_src[row]}"
+        )
+    for row in np.flatnonzero(rows.sent_bytes != rows.received_bytes)[:1]:
+        where = files.node_of(rows.receiver[row], COMM_RECV, row)
+        raise FormatError(
+            f"{where} receives {rows.received_bytes[row]} B of row {row}, but "
+            f"NPU {rows.src[row]} sends {rows.sent_bytes[row]} B"
+        )
+    size = chunks.bytes[rows.chunk]
+    for row in np.flatnonzero((rows.sent_bytes != size) & (rows.src != rows.dst))[:1]:
+        where = files.node_of(rows.src[row], COMM_SEND, row)
+        raise FormatError(
+            f"{where} sends {rows.sent_bytes[row]} B, but chunk {rows.chunk[row]} has {size[row]} B"
+        )
+
+
+def _check_table(header: Header, table: Transfers) -> None:
+    row = first_bad_dep(table)
+    if row is not None:
+        raise InputError(f"row {row} depends on a row that is not before it")
+    if checksum(table) != header.checksum:
+        raise InputError(
+            "the rows do not have the checksum written here: a file was changed, or is of "
+            "another algorithm"
+        )
+
+
+def _check_nodes(files: _Files, table: Transfers, chunks: Chunks, npus: int) -> None:
+    """The nodes are the very ones the rows call for: what others run is what is loaded."""
+    plan = _core.ChakraPlan(
+        npus,
+        table.chunk,
+        table.src,
+        table.dst,
+        table.reduce,
+        chunks.bytes,
+        table.src_place,
+        table.dst_place,
+        table.dep_offsets,
+        table.deps,
+    )
+    for npu in range(npus):
+        _, nodes = files.read(npu)
+        difference = nodes.first_difference(plan.nodes(npu))
+        if difference:
+            raise FormatError(f"{files.path(npu)}: {difference}")

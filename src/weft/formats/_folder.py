@@ -1,0 +1,80 @@
+"""A folder of files that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weft.errors import FormatError
+
+TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A temporary sibling to write into; it takes the place of `folder` at the end.
+
+    Whatever goes wrong, an interrupt included, `folder` stays as it was and nothing else is
+    left behind.
+    """
+    target = folder.resolve()
+    _check_replaceable(folder, target)
+    try:
+        place = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
+    except OSError as error:
+        raise FormatError(f"cannot write {folder}: {error.strerror}") from None
+    try:
+        place.chmod(0o777 & ~_umask())
+        yield place
+        _replace(place, target)
+    except OSError as error:
+        raise FormatError(f"cannot write {folder}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _check_replaceable(folder: Path, target: Path) -> None:
+    if not target.parent.is_dir():
+        raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise FormatError(f"cannot write {folder}: it is a file, not a folder")
+    try:
+        names = sorted(os.listdir(target))
+    except OSError as error:
+        raise FormatError(f"cannot write {folder}: {error.strerror}") from None
+    for name in names:
+        if not TRACE_NAME.fullmatch(name):
+            raise FormatError(
+                f"cannot replace {folder}: it holds {name}, which is not a trace of Weft; "
+                "choose another folder"
+            )
+
+
+def _replace(place: Path, target: Path) -> None:
+    """Put `place` where `target` is; a folder in use cannot be overwritten in one step."""
+    if not target.exists() or not any(target.iterdir()):
+        place.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
+    try:
+        target.rename(old)
+        try:
+            place.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,101 @@
+"""Chakra execution traces: the home format of an algorithm on disk.
+
+A folder holds one file an NPU, ``weft.{npu}.et``. The nodes are what ASTRA-sim and other
+readers of Chakra run: a COMM_SEND and a COMM_RECV a transfer, a COMP where a chunk is summed or
+copied. What nodes cannot say (chunks, times, routes, the network, the collectives) lies in the
+attributes of each file's GlobalMetadata, so that nothing is lost: see ``docs/chakra-schema.md``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from weft import _core
+from weft.algorithm import Algorithm
+from weft.errors import InputError
+from weft.formats._chakra_attributes import CHAKRA_VERSION, INT64, SCHEMA_VERSION, Attribute
+from weft.formats._chakra_columns import (
+    check_savable,
+    checksum,
+    optional_columns,
+    sent_attributes,
+    standard_columns,
+)
+from weft.formats._chakra_header import claim_limit, header_attributes
+from weft.formats._chakra_load import load
+from weft.formats._folder import new_folder
+
+__all__ = ["load", "save"]
+
+MAX_NPUS = 1 << 20
+
+
+def save(algorithm: Algorithm, folder: Path) -> None:
+    """Write `algorithm` as a folder of traces; the whole folder appears at once or not at all.
+
+    An existing folder is replaced only if it is empty or holds nothing but such traces.
+
+    Raises
+    ------
+    InputError
+        The algorithm has rows that make no sense, or more than tags can number.
+    FormatError
+        The folder cannot be written.
+    """
+    table = standard_columns(algorithm.transfers)
+    npus = _count_npus(algorithm)
+    check_savable(table, npus, len(algorithm.chunks), len(algorithm.routes or ()))
+    plan = _core.ChakraPlan(
+        npus,
+        table.chunk,
+        table.src,
+        table.dst,
+        table.reduce,
+        algorithm.chunks.bytes,
+        table.src_place,
+        table.dst_place,
+        table.dep_offsets,
+        table.deps,
+    )
+    header = header_attributes(algorithm, npus, checksum(table), optional_columns(table))
+    written = 0
+    with new_folder(folder) as place:
+        for npu in range(npus):
+            attributes: list[Attribute] = [
+                ("weft.version", INT64, SCHEMA_VERSION),
+                ("weft.npu", INT64, npu),
+                *(header if npu == 0 else []),
+                *sent_attributes(table, plan.sent(npu)),
+            ]
+            trace = _core.write_chakra(CHAKRA_VERSION, attributes, plan.nodes(npu))
+            (place / f"weft.{npu}.et").write_bytes(trace)
+            written += len(trace)
+        _check_loadable(algorithm, written)
+
+
+def _count_npus(algorithm: Algorithm) -> int:
+    """How many files there are: one for each NPU number of the network, or of those named."""
+    rows = algorithm.transfers
+    named = max(max(demand.group) for demand in algorithm.demands)
+    if algorithm.topology is None:
+        named = max(named, int(np.max(rows.src, initial=0)), int(np.max(rows.dst, initial=0)))
+        npus = named + 1
+    else:
+        npus = algorithm.topology.npus
+        if named >= npus:
+            raise InputError(f"a group names NPU {named}, but NPUs are 0 to {npus - 1}")
+    if npus > MAX_NPUS:
+        raise InputError(f"{npus} NPUs; a folder of traces can hold at most {MAX_NPUS}")
+    return npus
+
+
+def _check_loadable(algorithm: Algorithm, written: int) -> None:
+    """Refuse what `load` would take for a corrupt header: far more chunks than are moved."""
+    claims = sum(demand.ranks * demand.chunks_per_share for demand in algorithm.demands)
+    if claims > claim_limit(written):
+        raise InputError(
+            f"the demands have {claims} chunks, but the transfers move too few of them "
+            "for a trace; cut the shares in fewer chunks"
+        )
