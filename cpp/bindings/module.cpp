@@ -2,6 +2,8 @@
 #include "bind.h"
 
 NB_MODULE(_core, module) {
+    // Cached networks live as long as the interpreter; that is no leak.
+    nanobind::set_leak_warnings(false);
     weft::bindings::bind_distances(module);
     weft::bindings::bind_chakra(module);
     weft::bindings::bind_network(module);

@@ -174,6 +174,7 @@ def judge(
     route_links: Int32 | None,
     removed: Bool,
 ) -> Violation | None: ...
+
 UInt64 = NDArray[np.uint64]
 
 class ChakraNodes:
