@@ -31,6 +31,7 @@ class Matcher {
         progress_.total += wanted_;
         prepare_lanes();
         if (options_.rotate) prepare_rotation();
+        if (options_.regions) prepare_regions();
     }
 
     Schedule run() {
@@ -157,6 +158,14 @@ class Matcher {
         }
     }
 
+    void prepare_regions() {
+        const auto& regions = *options_.regions;
+        const auto count = 1 + *std::max_element(regions.begin(), regions.end());
+        claimed_in_ = ChunkSets(count, spread_.chunks());
+        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
+            for (auto npu : spread_.holders[chunk]) claimed_in_.add(regions[npu], chunk);
+    }
+
     // ---- the loop ----
 
     void match_ready_hops() {
@@ -199,6 +208,7 @@ class Matcher {
         state_[hop] = State::blocked;
         ports_.take(hop, now_);
         claimed_.add(dst, chunk);
+        if (options_.regions) claimed_in_.add((*options_.regions)[dst], chunk);
         ++copies_[chunk];
         --unclaimed_[dst];
         schedule_.chunk.push_back(static_cast<std::int32_t>(chunk));
@@ -250,7 +260,16 @@ class Matcher {
             const auto beyond = hops_.dst[next];
             if (beyond != src && unclaimed_[beyond] > 0) onward_.push_back(claimed_.row(beyond));
         }
-        const auto found = most_wanted(have_.row(src), claimed_.row(dst), onward_, have_.blocks(),
+        if (options_.regions && (*options_.regions)[src] != (*options_.regions)[dst]) {
+            const auto region = (*options_.regions)[dst];
+            if (const auto chunk = choose_from(src, claimed_in_.row(region)); chunk >= 0)
+                return chunk;
+        }
+        return choose_from(src, claimed_.row(dst));
+    }
+
+    std::int64_t choose_from(std::int32_t src, const std::uint64_t* claimed) {
+        const auto found = most_wanted(have_.row(src), claimed, onward_, have_.blocks(),
                                        random_.below(have_.blocks()));
         return found.wanted_by < 0 ? -1 : rarest(found);
     }
@@ -338,6 +357,7 @@ class Matcher {
     Random random_;
     Ports ports_;
     ChunkSets have_, claimed_;           // claimed: had or on the way
+    ChunkSets claimed_in_{0, 0};         // by region, if there are any
     ChunkSets taker_sets_{0, 0};         // by set number, over NPUs
     std::vector<std::uint32_t> copies_;  // per chunk: NPUs that have or will have it
     std::vector<std::int32_t> unclaimed_;  // per NPU: chunks not yet on the way to it

@@ -11,6 +11,7 @@
 
 #include "hops.h"
 #include "progress.h"
+#include "regions.h"
 
 namespace weft {
 
@@ -35,6 +36,7 @@ struct Schedule {
 struct MatchOptions {
     std::uint64_t seed = 0;
     bool rotate = false;          // try destinations in turn instead of at random
+    const Regions* regions = nullptr;  // send each chunk into a region once before again
     ps target = never;            // deadline guard: see matching.cpp
     ps limit = never;             // give up when this time is passed
 };
@@ -45,10 +47,12 @@ bool is_one_speed(const HopTimes& times);
 Schedule match(const Hops& hops, const HopTimes& times, const Spread& spread,
                const MatchOptions& options, Progress& progress);
 
-// Runs `trials` seeds, and on networks with links of different speeds a sweep of deadline
-// targets between `bound` and the best time so far; keeps the best, the first of equals. The
-// result does not depend on the number of threads.
-Schedule search(const Hops& hops, const HopTimes& times, const Spread& spread, std::uint64_t seed,
-                int trials, ps bound, int threads, Progress& progress);
+// Runs `trials` seeds. While the best is not close to `bound`, tries regions between which
+// bandwidth is short, and on networks with links of different speeds a sweep of deadline targets
+// between `bound` and the best time so far. Keeps the best, the first of equals: the result does
+// not depend on the number of threads.
+Schedule search(const Network& network, const Hops& hops, const HopTimes& times,
+                const Spread& spread, std::int64_t bytes, std::uint64_t seed, int trials, ps bound,
+                int threads, Progress& progress);
 
 }  // namespace weft

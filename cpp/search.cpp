@@ -7,68 +7,117 @@
 namespace weft {
 namespace {
 
-// Runs every option set and returns the best schedule: the shortest, then the first in order.
-// Once one meets the bound, those behind it cannot win and are skipped.
-Schedule best_of(const Hops& hops, const HopTimes& times, const Spread& spread,
-                 const std::vector<MatchOptions>& options, ps bound, int threads,
-                 Progress& progress) {
-    struct Found {
-        Schedule schedule;
-        std::size_t index = ~std::size_t{0};
-    };
-    std::vector<Found> found(std::max(1, std::min<int>(threads, static_cast<int>(options.size()))));
-    std::atomic<std::size_t> next{0}, met{options.size()};
-    auto work = [&](Found& mine) {
-        for (std::size_t i; (i = next++) < options.size() && i < met;) {
-            Schedule schedule = match(hops, times, spread, options[i], progress);
-            if (schedule.time > bound) {
-                if (schedule.time >= mine.schedule.time) continue;
-            } else {
-                for (auto seen = met.load(); i < seen && !met.compare_exchange_weak(seen, i);) {}
-                if (mine.schedule.time <= schedule.time) continue;
-            }
-            mine = {std::move(schedule), i};
+class Search {
+  public:
+    Search(const Network& network, const Hops& hops, const HopTimes& times, const Spread& spread,
+           ps bound, int threads, Progress& progress)
+        : network_(network), hops_(hops), times_(times), spread_(spread), bound_(bound),
+          threads_(threads), progress_(progress) {}
+
+    Schedule run(std::int64_t bytes, std::uint64_t seed, int trials) {
+        std::vector<MatchOptions> options;
+        for (int trial = 0; trial < trials; ++trial) {
+            const auto trial_seed = seed + static_cast<std::uint64_t>(trial);
+            if (!hops_.single_links) options.push_back({.seed = trial_seed, .rotate = true});
+            options.push_back({.seed = trial_seed});
         }
-    };
-    std::vector<std::thread> pool;
-    for (std::size_t t = 1; t < found.size(); ++t) pool.emplace_back(work, std::ref(found[t]));
-    work(found[0]);
-    for (auto& thread : pool) thread.join();
-    auto best = std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
-        return a.schedule.time != b.schedule.time ? a.schedule.time < b.schedule.time
-                                                  : a.index < b.index;
-    });
-    return std::move(best->schedule);
-}
+        keep_best_of(options);
+        if (!close()) try_regions(options, bytes);
+        if (!close() && !is_one_speed(times_)) sweep_targets();
+        return std::move(best_);
+    }
+
+  private:
+    // Nothing more than a few thousandths to gain, or nothing to be had at all.
+    bool close() const { return best_.time <= bound_ + bound_ / 512 || best_.time == never; }
+
+    void try_regions(const std::vector<MatchOptions>& options, std::int64_t bytes) {
+        divisions_ = regions_by_speed(hops_, times_);
+        for (auto& sides : regions_by_cut(network_, supply(bytes), takers(),
+                                          static_cast<double>(bound_) * 1e-12))
+            divisions_.push_back(std::move(sides));
+        std::vector<MatchOptions> divided;
+        for (const auto& regions : divisions_)
+            for (auto option : options) {
+                option.regions = &regions;
+                option.limit = best_.time - 1;
+                divided.push_back(option);
+            }
+        keep_best_of(divided);
+    }
+
+    // Eighths of the way from the bound to what was reached without a target.
+    void sweep_targets() {
+        constexpr int steps = 8;
+        std::vector<MatchOptions> guarded;
+        for (int step = 0; step < steps; ++step) {
+            auto option = best_options_;
+            option.target = bound_ + (best_.time - bound_) / steps * step;
+            option.limit = best_.time - 1;
+            guarded.push_back(option);
+        }
+        keep_best_of(guarded);
+    }
+
+    std::vector<double> supply(std::int64_t bytes) const {
+        std::vector<double> result(network_.npus, 0);
+        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
+            if (spread_.holders[chunk].size() == 1)
+                result[spread_.holders[chunk][0]] += static_cast<double>(bytes);
+        return result;
+    }
+    std::vector<std::int32_t> takers() const {
+        const auto set = spread_.sets[spread_.takers.empty() ? 0 : spread_.takers[0]];
+        return {set.begin(), set.end()};
+    }
+
+    // Runs every option set and keeps the best schedule: the shortest, then the first in order.
+    // Once one meets the bound, those behind it cannot win and are skipped.
+    void keep_best_of(const std::vector<MatchOptions>& options) {
+        std::vector<Schedule> found(options.size());
+        std::atomic<std::size_t> next{0}, met{options.size()};
+        std::atomic<ps> shortest{best_.time};
+        auto work = [&] {
+            for (std::size_t i; (i = next++) < options.size() && i < met;) {
+                Schedule schedule = match(hops_, times_, spread_, options[i], progress_);
+                if (schedule.time <= bound_)
+                    for (auto seen = met.load(); i < seen && !met.compare_exchange_weak(seen, i);) {}
+                auto least = shortest.load();
+                while (schedule.time < least && !shortest.compare_exchange_weak(least, schedule.time)) {}
+                if (schedule.time <= shortest) found[i] = std::move(schedule);
+            }
+        };
+        std::vector<std::thread> pool;
+        for (int t = 1; t < std::min<int>(threads_, static_cast<int>(options.size())); ++t)
+            pool.emplace_back(work);
+        work();
+        for (auto& thread : pool) thread.join();
+        if (progress_.cancelled) throw Cancelled();
+        for (std::size_t i = 0; i < options.size(); ++i)
+            if (found[i].time < best_.time) {
+                best_ = std::move(found[i]);
+                best_options_ = options[i];
+            }
+    }
+
+    const Network& network_;
+    const Hops& hops_;
+    const HopTimes& times_;
+    const Spread& spread_;
+    const ps bound_;
+    const int threads_;
+    Progress& progress_;
+    std::vector<Regions> divisions_;
+    Schedule best_;
+    MatchOptions best_options_;
+};
 
 }  // namespace
 
-Schedule search(const Hops& hops, const HopTimes& times, const Spread& spread, std::uint64_t seed,
-                int trials, ps bound, int threads, Progress& progress) {
-    std::vector<MatchOptions> options;
-    for (int trial = 0; trial < trials; ++trial) {
-        const auto trial_seed = seed + static_cast<std::uint64_t>(trial);
-        if (!hops.single_links) options.push_back({.seed = trial_seed, .rotate = true});
-        options.push_back({.seed = trial_seed});
-    }
-    Schedule best = best_of(hops, times, spread, options, bound, threads, progress);
-    if (progress.cancelled) throw Cancelled();
-    const ps close = bound + bound / 4096;
-    if (best.time <= close || best.time == never || is_one_speed(times)) return best;
-
-    // Eighths of the way from the bound to what was reached without a target.
-    constexpr int steps = 8;
-    std::vector<MatchOptions> guarded;
-    for (const auto& option : options)
-        for (int step = 0; step < steps; ++step) {
-            auto with_target = option;
-            with_target.target = bound + (best.time - bound) / steps * step;
-            with_target.limit = best.time - 1;
-            guarded.push_back(with_target);
-        }
-    Schedule improved = best_of(hops, times, spread, guarded, close, threads, progress);
-    if (progress.cancelled) throw Cancelled();
-    return improved.time < best.time ? std::move(improved) : std::move(best);
+Schedule search(const Network& network, const Hops& hops, const HopTimes& times,
+                const Spread& spread, std::int64_t bytes, std::uint64_t seed, int trials, ps bound,
+                int threads, Progress& progress) {
+    return Search(network, hops, times, spread, bound, threads, progress).run(bytes, seed, trials);
 }
 
 }  // namespace weft

@@ -67,7 +67,8 @@ void bind_synthesis(nb::module_& module) {
                 times = time_hops(network, hops, cost, bytes);
                 const Spread spread{rows(holder_offsets, holders), copy(takers),
                                     rows(set_offsets, set_members)};
-                schedule = search(hops, times, spread, seed, trials, bound, threads, progress);
+                schedule = search(network, hops, times, spread, bytes, seed, trials, bound, threads,
+                                  progress);
             }
             return give_schedule(hops, times, std::move(schedule));
         },

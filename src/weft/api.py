@@ -13,7 +13,7 @@ from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError, unknown_name
 from weft.result import Result
-from weft.synthesis import auto_chunks, produce
+from weft.synthesis import produce
 from weft.topology import Topology, load_topology
 from weft.units import parse_size
 from weft.verify import verify
@@ -73,14 +73,18 @@ def synthesize(
     cost = CostModel(latency_model, switching)
     members = tuple(int(npu) for npu in (topology.members if group is None else group))
     bytes_ = parse_size(size)
+    count = 1 if chunks is None else chunks
+    demand = Collective(collective, members, bytes_, count, root, alignment)
     began = time.perf_counter()
-    demand = Collective(collective, members, bytes_, 1, root, alignment)
-    topology.check_members(members)
-    if chunks is None:
-        chunks = auto_chunks(topology, demand, cost)
-    demand = Collective(collective, members, bytes_, chunks, root, alignment)
     algorithm = produce(
-        topology, demand, cost=cost, seed=seed, trials=trials, threads=threads, progress=progress
+        topology,
+        demand,
+        choose_chunks=chunks is None,
+        cost=cost,
+        seed=seed,
+        trials=trials,
+        threads=threads,
+        progress=progress,
     )
     seconds = time.perf_counter() - began
     return Result(algorithm, verify(algorithm), bound_of(algorithm), seconds)

@@ -22,6 +22,7 @@ NEVER = 2**63 - 1
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
 _CUT_BUDGET = 60_000_000
+_QUICK_BUDGET = 10_000
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,6 @@ def lower_bound(
 def quick_bound(topology: Topology, chunks: Chunks, cost: CostModel, chunk_bytes: int) -> int:
     """A cheap bound in picoseconds, with every chunk taken for `chunk_bytes`: a planner's goal."""
     classes = ChunkClasses.of(chunks).resized(chunk_bytes)
-    node, _, _ = node_bound(topology, classes, cost, NEVER, _NODE_BUDGET // 40, 0)
+    node, _, _ = node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET, 0)
     gossip, _, _ = gossip_bound(topology, classes, cost, NEVER, 0, 0)
     return max(node, gossip)

@@ -11,18 +11,19 @@ from weft.algorithm import Algorithm, Routes, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.synthesis.chunking import auto_chunks
+from weft.synthesis.chunking import best_chunking
 from weft.synthesis.engines import Settings, method_of, plan
 from weft.synthesis.schedule import Schedule, transfers_of, twin_links
 from weft.topology.model import Topology
 
-__all__ = ["auto_chunks", "produce"]
+__all__ = ["produce"]
 
 
 def produce(
     topology: Topology,
     collective: Collective,
     *,
+    choose_chunks: bool = False,
     cost: CostModel | None = None,
     seed: int = 0,
     trials: int = 1,
@@ -33,6 +34,8 @@ def produce(
 
     Parameters
     ----------
+    choose_chunks
+        Choose `Collective.chunks_per_share` for the least time, instead of taking it as given.
     cost
         Cost model; pipelined and cut-through by default.
     seed, trials, threads, progress
@@ -51,13 +54,19 @@ def produce(
         progress or _core.Progress(),
     )
     _check(topology, collective, settings)
-    transfers, routes, method = _produce(topology, collective, settings)
-    provenance: dict[str, str | int | float | bool] = {
-        "method": method,
-        "seed": seed,
-        "trials": trials,
-    }
-    return Algorithm((collective,), transfers, topology, routes, settings.cost, provenance)
+
+    def with_chunks_of(demand: Collective) -> Algorithm:
+        transfers, routes, method = _produce(topology, demand, settings)
+        provenance: dict[str, str | int | float | bool] = {
+            "method": method,
+            "seed": seed,
+            "trials": trials,
+        }
+        return Algorithm((demand,), transfers, topology, routes, settings.cost, provenance)
+
+    if choose_chunks:
+        return best_chunking(topology, collective, settings.cost, with_chunks_of)
+    return with_chunks_of(collective)
 
 
 def _check(topology: Topology, collective: Collective, settings: Settings) -> None:
