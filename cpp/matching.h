@@ -12,6 +12,7 @@
 #include "hops.h"
 #include "progress.h"
 #include "regions.h"
+#include "schedule.h"
 
 namespace weft {
 
@@ -21,16 +22,6 @@ struct Spread {
     std::vector<std::int32_t> takers; // per chunk: number of a set of NPUs that must get it
     Rows sets;
     std::int32_t chunks() const { return holders.size(); }
-};
-
-// Who sends which chunk on which route, in order of start.
-struct Schedule {
-    std::vector<std::int32_t> chunk;
-    std::vector<std::int32_t> hop;
-    std::vector<std::int32_t> route;  // empty on a network without switches: the hop's number
-    std::vector<ps> start;
-    Rows routes;    // the links of each route; empty on a network without switches
-    ps time = never;  // when the last taker is served; never, if some cannot be
 };
 
 struct MatchOptions {

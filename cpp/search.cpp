@@ -72,7 +72,8 @@ class Search {
     }
 
     // Runs every option set and keeps the best schedule: the shortest, then the first in order.
-    // Once one meets the bound, those behind it cannot win and are skipped.
+    // Once one meets the bound, those behind it cannot win and are skipped; so that nothing
+    // depends on which of them ran, none counts for less than the bound.
     void keep_best_of(const std::vector<MatchOptions>& options) {
         std::vector<Schedule> found(options.size());
         std::atomic<std::size_t> next{0}, met{options.size()};
@@ -80,11 +81,10 @@ class Search {
         auto work = [&] {
             for (std::size_t i; (i = next++) < options.size() && i < met;) {
                 Schedule schedule = match(hops_, times_, spread_, options[i], progress_);
-                if (schedule.time <= bound_)
-                    for (auto seen = met.load(); i < seen && !met.compare_exchange_weak(seen, i);) {}
-                auto least = shortest.load();
-                while (schedule.time < least && !shortest.compare_exchange_weak(least, schedule.time)) {}
-                if (schedule.time <= shortest) found[i] = std::move(schedule);
+                const ps time = std::max(schedule.time, bound_);
+                if (time == bound_) lower(met, i);
+                lower(shortest, time);
+                if (time == shortest) found[i] = std::move(schedule);
             }
         };
         std::vector<std::thread> pool;
@@ -94,10 +94,15 @@ class Search {
         for (auto& thread : pool) thread.join();
         if (progress_.cancelled) throw Cancelled();
         for (std::size_t i = 0; i < options.size(); ++i)
-            if (found[i].time < best_.time) {
+            if (std::max(found[i].time, bound_) < best_.time) {
                 best_ = std::move(found[i]);
                 best_options_ = options[i];
             }
+    }
+
+    template <class T>
+    static void lower(std::atomic<T>& least, T value) {
+        for (T seen = least; value < seen && !least.compare_exchange_weak(seen, value);) {}
     }
 
     const Network& network_;

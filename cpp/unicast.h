@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "hops.h"
-#include "matching.h"
+#include "progress.h"
+#include "schedule.h"
 
 namespace weft {
 
@@ -17,6 +18,6 @@ struct Unicast {
 // `bound`, then lets each link carry the chunk with the longest way to go first. The best of
 // `trials` seeds is kept. Time is `never` if some chunk has no path.
 Schedule route_and_schedule(const Hops& hops, const HopTimes& times, const Unicast& unicast,
-                            std::uint64_t seed, int trials, ps bound);
+                            std::uint64_t seed, int trials, ps bound, Progress& progress);
 
 }  // namespace weft

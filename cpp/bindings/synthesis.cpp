@@ -6,6 +6,7 @@
 #include "bind.h"
 #include "matching.h"
 #include "retime.h"
+#include "trees.h"
 #include "unicast.h"
 
 namespace weft::bindings {
@@ -13,10 +14,11 @@ namespace {
 
 using Int32 = Array<std::int32_t>;
 using Int64 = Array<std::int64_t>;
-using Scheduled = std::tuple<Int32, Int32, Int32, Int32, Int64, Int64, Int64, Int32, ps>;
+using Bytes = Array<std::uint8_t>;
+using Scheduled = std::tuple<Int32, Int32, Int32, Bytes, Int32, Int64, Int64, Int64, Int32, ps>;
 
-// (chunk, src, dst, route, start, end, route offsets, route links, time); no routes where a route
-// is a link.
+// (chunk, src, dst, reduce, route, start, end, route offsets, route links, time); no routes where
+// a route is a link.
 Scheduled give_schedule(const Hops& hops, const HopTimes& times, Schedule&& schedule) {
     std::vector<std::int32_t> src(schedule.hop.size()), dst(schedule.hop.size());
     std::vector<ps> end(schedule.hop.size());
@@ -30,9 +32,11 @@ Scheduled give_schedule(const Hops& hops, const HopTimes& times, Schedule&& sche
         }
     }
     auto& route = hops.single_links ? schedule.hop : schedule.route;
+    schedule.reduce.resize(schedule.hop.size(), 0);
     return {give(std::move(schedule.chunk)),
             give(std::move(src)),
             give(std::move(dst)),
+            give(std::move(schedule.reduce)),
             give(std::move(route)),
             give(std::move(schedule.start)),
             give(std::move(end)),
@@ -80,7 +84,8 @@ void bind_synthesis(nb::module_& module) {
     module.def(
         "unicast",
         [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> src,
-           Column<std::int32_t> dst, std::uint64_t seed, int trials, ps bound) {
+           Column<std::int32_t> dst, std::uint64_t seed, int trials, ps bound,
+           Progress& progress) {
             Hops hops;
             HopTimes times;
             Schedule schedule;
@@ -89,12 +94,33 @@ void bind_synthesis(nb::module_& module) {
                 hops = find_hops(network);
                 times = time_hops(network, hops, cost, bytes);
                 schedule = route_and_schedule(hops, times, {copy(src), copy(dst)}, seed, trials,
-                                              bound);
+                                              bound, progress);
             }
             return give_schedule(hops, times, std::move(schedule));
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("src"), nb::arg("dst"),
-        nb::arg("seed"), nb::arg("trials"), nb::arg("bound"));
+        nb::arg("seed"), nb::arg("trials"), nb::arg("bound"), nb::arg("progress"));
+
+    module.def(
+        "trees",
+        [](const Network& network, CostModel cost, std::int64_t bytes,
+           Column<std::int32_t> members, std::int32_t root, std::int32_t chunks,
+           std::uint64_t seed, int trials, ps bound, int threads, Progress& progress) {
+            Hops hops;
+            HopTimes times;
+            Schedule schedule;
+            {
+                nb::gil_scoped_release release;
+                hops = find_hops(network);
+                times = time_hops(network, hops, cost, bytes);
+                schedule = plan_trees(hops, times, {copy(members), root, chunks}, seed, trials,
+                                      bound, threads, progress);
+            }
+            return give_schedule(hops, times, std::move(schedule));
+        },
+        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("members"),
+        nb::arg("root"), nb::arg("chunks"), nb::arg("seed"), nb::arg("trials"), nb::arg("bound"),
+        nb::arg("threads"), nb::arg("progress"));
 
     module.def(
         "retime",

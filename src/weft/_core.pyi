@@ -10,8 +10,8 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-# chunk, src, dst, route, start, end, route offsets, route links, time
-Schedule = tuple[Int32, Int32, Int32, Int32, Int64, Int64, Int64, Int32, int]
+# chunk, src, dst, reduce, route, start, end, route offsets, route links, time
+Schedule = tuple[Int32, Int32, Int32, NDArray[np.uint8], Int32, Int64, Int64, Int64, Int32, int]
 
 class CostModel:
     def __init__(self, blocking: bool, store_and_forward: bool) -> None: ...
@@ -62,6 +62,20 @@ def unicast(
     seed: int,
     trials: int,
     bound: int,
+    progress: Progress,
+) -> Schedule: ...
+def trees(
+    network: Network,
+    cost: CostModel,
+    bytes: int,  # noqa: A002
+    members: Int32,
+    root: int,
+    chunks: int,
+    seed: int,
+    trials: int,
+    bound: int,
+    threads: int,
+    progress: Progress,
 ) -> Schedule: ...
 def retime(
     network: Network,

@@ -75,7 +75,7 @@ def synth(
     output: str | None,
     as_json: bool,
 ) -> None:
-    r"""Synthesize the algorithm for COLLECTIVE on TOPOLOGY; verify it; bound it.
+    """Synthesize the algorithm for COLLECTIVE on TOPOLOGY; verify it; bound it.
 
     TOPOLOGY is a spec such as mesh:8x8, torus:4x4x4, ring:4*fc:8*switch:4, dragonfly:4x5, a
     machine such as dgx1, h100:4, tpuv4:4x4x4, or a topology file.
@@ -85,7 +85,7 @@ def synth(
     \b
     Example:
       weft synth mesh:8x8 all-reduce --size 1GiB --bandwidth 50GB/s --latency 0.5us
-    """
+    """  # noqa: D301 - click reads the control character
     from weft.api import synthesize
     from weft.cli import progress
     from weft.units import parse_size

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-
 from weft import _core
 from weft.algorithm import Algorithm, Routes, Transfers
-from weft.collective import Chunks, Collective
+from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.synthesis.chunking import best_chunking
-from weft.synthesis.engines import Settings, method_of, plan
-from weft.synthesis.schedule import Schedule, transfers_of, twin_links
+from weft.synthesis.engines import Settings, plan
+from weft.synthesis.reductions import all_reduce, backwards
+from weft.synthesis.schedule import transfers_of
 from weft.topology.model import Topology
 
 __all__ = ["produce"]
@@ -82,49 +81,12 @@ def _produce(
 ) -> tuple[Transfers, Routes, str]:
     chunks = collective.chunks
     if collective.kind == "all-reduce":
-        return _all_reduce(topology, collective, settings)
-    if chunks.reduce.any() or collective.kind == "gather":
-        schedule = _backwards(topology, chunks, settings)
+        phases, method = all_reduce(topology, collective, settings)
+    elif chunks.reduce.any() or collective.kind == "gather":
+        schedule, method = backwards(topology, chunks, settings)
+        phases = [schedule]
     else:
-        schedule = plan(topology, chunks, settings)
-    transfers, routes = transfers_of([schedule], topology, settings.cost, chunks.bytes)
-    return transfers, routes, method_of(chunks)
-
-
-def _mirrored(chunks: Chunks) -> Chunks:
-    """The chunks a reduction (or a gather) has when run backwards: copies from taker to givers."""
-    return Chunks(
-        chunks.bytes,
-        chunks.offset,
-        chunks.post,
-        chunks.pre,
-        np.zeros_like(chunks.reduce),
-        chunks.set_offsets,
-        chunks.set_members,
-    )
-
-
-def _backwards(topology: Topology, chunks: Chunks, settings: Settings) -> Schedule:
-    """A sum for one taker: spread from the taker over the links turned round, run backwards."""
-    spread = plan(topology.reversed(), _mirrored(chunks), settings)
-    summed = spread.backwards()
-    return summed if chunks.reduce.any() else summed.as_copies()
-
-
-def _all_reduce(
-    topology: Topology, collective: Collective, settings: Settings
-) -> tuple[Transfers, Routes, str]:
-    """Reduce-Scatter, then All-Gather. Where every link has a twin, one plan serves for both."""
-    shares = (collective.group, collective.size, collective.chunks_per_share)
-    gathered = Collective.of("all-gather", *shares, alignment=collective.alignment).chunks
-    gather = plan(topology, gathered, settings)
-    twin = twin_links(topology)
-    if twin is not None:
-        scatter = gather.backwards(twin)
-    else:
-        scattered = Collective.of("reduce-scatter", *shares, alignment=collective.alignment).chunks
-        scatter = _backwards(topology, scattered, settings)
-    transfers, routes = transfers_of(
-        [scatter, gather], topology, settings.cost, collective.chunks.bytes
-    )
-    return transfers, routes, method_of(gathered)
+        schedule, method = plan(topology, chunks, settings)
+        phases = [schedule]
+    transfers, routes = transfers_of(phases, topology, settings.cost, chunks.bytes)
+    return transfers, routes, method

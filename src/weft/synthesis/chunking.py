@@ -14,7 +14,7 @@ from weft.cost import CostModel
 from weft.topology.model import Topology
 
 _CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-_MOST_OF_A_SHARE = 16  # an NPU's share of a buffer that all have is small already
+_MOST_OF_A_SHARE = 32  # an NPU's share of a buffer that all have is small already
 _MOST_TRANSFERS = 1 << 21
 _WORTH = 1.005  # more chunks must gain at least this much
 _PATIENCE = 2  # counts in a row that may fail to

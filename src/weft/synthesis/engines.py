@@ -15,6 +15,9 @@ from weft.errors import UnreachableError
 from weft.synthesis.schedule import NEVER, Schedule
 from weft.topology.model import Topology
 
+# Trees are tried where another method leaves more than this between it and its goal.
+_CLOSE = 1.02
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -41,23 +44,61 @@ class Settings:
     progress: _core.Progress = field(default_factory=_core.Progress)
 
 
-def plan(topology: Topology, chunks: Chunks, settings: Settings) -> Schedule:
-    """Plan chunks that are not summed."""
-    alone = np.diff(chunks.set_offsets) == 1
-    to_one = bool(alone[chunks.post].all() and alone[chunks.pre].all())
+def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
+    """Plan chunks that are not summed; also says by which method."""
     slot = int(chunks.bytes.max(initial=1))
     goal = quick_bound(topology, chunks, settings.cost, slot)
-    planned = (_unicast if to_one else _spread)(topology, chunks, settings, slot, goal)
+    alone = np.diff(chunks.set_offsets) == 1
+    if alone[chunks.post].all() and alone[chunks.pre].all():
+        planned, method = _unicast(topology, chunks, settings, slot, goal), "unicast"
+    else:
+        planned, method = _spread(topology, chunks, settings, slot, goal), "matching"
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)
+    schedule = Schedule.from_core(topology, planned)
+    if _has_one_root(chunks) and schedule.time > goal * _CLOSE:
+        root = int(chunks.members(int(chunks.pre[0]))[0])
+        takers = chunks.members(int(chunks.post[0]))
+        by_trees = plan_trees(topology, takers, root, len(chunks), settings, slot, goal)
+        if by_trees.time < schedule.time:
+            return by_trees, "trees"
+    return schedule, method
+
+
+def _has_one_root(chunks: Chunks) -> bool:
+    """Whether this is a Broadcast to several: one holder, the same takers for all."""
+    return (
+        len(chunks) > 0
+        and bool((chunks.pre == chunks.pre[0]).all() and (chunks.post == chunks.post[0]).all())
+        and len(chunks.members(int(chunks.pre[0]))) == 1
+        and len(chunks.members(int(chunks.post[0]))) > 1
+    )
+
+
+def plan_trees(
+    topology: Topology,
+    members: NDArray[np.int32],
+    root: int | None,
+    chunks: int,
+    settings: Settings,
+    slot: int,
+    goal: int,
+) -> Schedule:
+    """Trees packed together: a Broadcast from `root`, or an All-Reduce if there is none."""
+    planned = _core.trees(
+        topology.core,
+        settings.cost.core,
+        slot,
+        members,
+        -1 if root is None else root,
+        chunks,
+        settings.seed,
+        settings.trials,
+        goal,
+        settings.threads,
+        settings.progress,
+    )
     return Schedule.from_core(topology, planned)
-
-
-def method_of(chunks: Chunks) -> str:
-    """Name of the planner `plan` uses, and for sums of the one run backwards."""
-    sizes = np.diff(chunks.set_offsets)
-    pre, post = sizes[chunks.pre], sizes[chunks.post]
-    return "unicast" if bool(((pre == 1) & (post == 1)).all()) else "matching"
 
 
 def _spread(
@@ -91,7 +132,15 @@ def _unicast(
     src = chunks.set_members[first[chunks.pre]]
     dst = chunks.set_members[first[chunks.post]]
     return _core.unicast(
-        topology.core, settings.cost.core, slot, src, dst, settings.seed, settings.trials, goal
+        topology.core,
+        settings.cost.core,
+        slot,
+        src,
+        dst,
+        settings.seed,
+        settings.trials,
+        goal,
+        settings.progress,
     )
 
 

@@ -27,17 +27,22 @@ class Schedule:
     chunk: NDArray[np.int32]
     src: NDArray[np.int32]
     dst: NDArray[np.int32]
+    reduce: NDArray[np.bool_]
     route: NDArray[np.int32]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     routes: Routes
-    reduce: bool = False
 
     @classmethod
     def from_core(cls, topology: Topology, planned: _core.Schedule) -> Schedule:
-        chunk, src, dst, route, start, end, offsets, links, _time = planned
+        chunk, src, dst, reduce, route, start, end, offsets, links, _time = planned
         routes = Routes(offsets, links) if topology.switches else Routes.of_links(topology.links)
-        return cls(chunk, src, dst, route, start, end, routes)
+        return cls(chunk, src, dst, reduce.view(np.bool_), route, start, end, routes)
+
+    @property
+    def time(self) -> int:
+        """When the last slot ends."""
+        return int(self.end.max(initial=0))
 
     def backwards(self, twin: NDArray[np.int32] | None = None) -> Schedule:
         """The same run back in time on the network with every link turned round.
@@ -46,7 +51,7 @@ class Schedule:
         from. With `twin` (see `twin_links`) the links are those of the same network.
         """
         order = np.argsort(-self.end, kind="stable")
-        last = int(self.end.max(initial=0))
+        last = self.time
         route = self.route[order]
         if self.routes.are_links:
             routes, route = self.routes, route if twin is None else twin[route]
@@ -56,16 +61,16 @@ class Schedule:
             self.chunk[order],
             self.dst[order],
             self.src[order],
+            ~self.reduce[order],
             route,
             last - self.end[order],
             last - self.start[order],
             routes,
-            reduce=not self.reduce,
         )
 
     def as_copies(self) -> Schedule:
         """The same rows without summing: a chunk with one contributor is its own sum."""
-        return replace(self, reduce=False)
+        return replace(self, reduce=np.zeros_like(self.reduce))
 
 
 def transfers_of(
@@ -83,7 +88,7 @@ def transfers_of(
     src = np.concatenate([phase.src for phase in phases])
     dst = np.concatenate([phase.dst for phase in phases])
     route = np.concatenate([p.route + s for p, s in zip(phases, shifts, strict=True)])
-    reduce = np.repeat([p.reduce for p in phases], [len(p.chunk) for p in phases])
+    reduce = np.concatenate([phase.reduce for phase in phases])
     start, end = _core.retime(
         topology.core, routes.offsets, routes.links, cost.core, chunk, src, dst, route, chunk_bytes
     )

@@ -1,0 +1,148 @@
+#include "list_schedule.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "events.h"
+#include "ports.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t release = ~std::uint32_t{0};  // Event::detail: a bundle is free again
+
+template <class Ports>
+class ListScheduler {
+  public:
+    ListScheduler(const Hops& hops, const HopTimes& times, const Tasks& tasks,
+                  const std::vector<ps>& priority, Progress& progress)
+        : hops_(hops), times_(times), tasks_(tasks), priority_(priority), progress_(progress),
+          ports_(hops, times), waits_for_(tasks.waits_for()), waiting_(hops.count()),
+          is_ready_(hops.count(), false), events_(all_delays()),
+          steps_by_bundle_(group_by(hops.steps.items, hops.bundles.size())) {
+        for (std::int32_t h = 0; h < hops.count(); ++h) {
+            hop_of_step_.insert(hop_of_step_.end(), hops.steps[h].size(), h);
+            arrival_lane_.push_back(events_.lane(times.duration[h]));
+        }
+        for (const auto& hold : times.holds) {
+            held_lane_.push_back(events_.lane(hold.length));
+            freed_lane_.push_back(events_.lane(hold.offset + hold.length));
+        }
+        progress_.total += tasks.size();
+    }
+
+    Schedule run() {
+        for (std::int32_t task = 0; task < tasks_.size(); ++task)
+            if (waits_for_[task] == 0) enqueue(task);
+        start_ready_hops();
+        while (!events_.empty()) {
+            if (progress_.cancelled) return {};
+            now_ = events_.next_time();
+            events_.pop_all(now_, [&](const Event& event) {
+                event.detail == release ? on_release(event.subject) : on_arrival(event.subject);
+            });
+            start_ready_hops();
+        }
+        schedule_.time = last_arrival_;
+        schedule_.routes = ports_.take_routes();
+        return std::move(schedule_);
+    }
+
+  private:
+    std::vector<ps> all_delays() const {
+        std::vector<ps> delays(times_.duration);
+        for (const auto& hold : times_.holds) delays.push_back(hold.offset + hold.length);
+        for (const auto& hold : times_.holds) delays.push_back(hold.length);
+        return delays;
+    }
+
+    void enqueue(std::int32_t task) {
+        const auto hop = tasks_.hop(task);
+        waiting_[hop].push({priority_[task], -task});
+        wake(hop);
+    }
+    void wake(std::int32_t hop) {
+        if (is_ready_[hop] || waiting_[hop].empty()) return;
+        is_ready_[hop] = true;
+        ready_.push_back(hop);
+    }
+
+    void start_ready_hops() {
+        std::sort(ready_.begin(), ready_.end(), [&](auto a, auto b) {
+            return waiting_[a].top() > waiting_[b].top();
+        });
+        for (auto hop : ready_) {
+            is_ready_[hop] = false;
+            if (ports_.take(hop, now_)) start(hop);
+        }
+        ready_.clear();
+    }
+
+    void start(std::int32_t hop) {
+        const auto task = -waiting_[hop].top().second;
+        waiting_[hop].pop();
+        schedule_.chunk.push_back(tasks_.chunk(task));
+        schedule_.hop.push_back(hop);
+        if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
+        schedule_.reduce.push_back(tasks_.reduce(task));
+        schedule_.start.push_back(now_);
+        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
+            // A later hop may need the link only some time after its own start: look twice.
+            const auto bundle = static_cast<std::uint32_t>(hops_.steps.items[i]);
+            events_.push(now_, held_lane_[i], bundle, release);
+            if (freed_lane_[i] != held_lane_[i]) events_.push(now_, freed_lane_[i], bundle, release);
+        }
+        events_.push(now_, arrival_lane_[hop], static_cast<std::uint32_t>(task), 0);
+    }
+
+    void on_release(std::uint32_t bundle) {
+        for (auto step : steps_by_bundle_[bundle]) wake(hop_of_step_[step]);
+    }
+    void on_arrival(std::uint32_t task) {
+        last_arrival_ = now_;
+        ++progress_.done;
+        tasks_.for_each_after(static_cast<std::int32_t>(task), [&](std::int32_t later) {
+            if (--waits_for_[later] == 0) enqueue(later);
+        });
+    }
+
+    const Hops& hops_;
+    const HopTimes& times_;
+    const Tasks& tasks_;
+    const std::vector<ps>& priority_;
+    Progress& progress_;
+    Ports ports_;
+    std::vector<std::int32_t> waits_for_;
+    // By hop: (priority, minus the task's number), the highest first.
+    std::vector<std::priority_queue<std::pair<ps, std::int32_t>>> waiting_;
+    std::vector<bool> is_ready_;
+    std::vector<std::int32_t> ready_;
+    EventQueue events_;
+    std::vector<std::uint32_t> arrival_lane_;           // by hop
+    std::vector<std::uint32_t> held_lane_, freed_lane_;  // by step
+    Rows steps_by_bundle_;
+    std::vector<std::int32_t> hop_of_step_;
+    ps now_ = 0, last_arrival_ = 0;
+    Schedule schedule_;
+};
+
+}  // namespace
+
+std::vector<ps> Tasks::tails(const HopTimes& times) const {
+    std::vector<ps> tail(hop_.size(), 0);
+    for (std::int32_t task = size() - 1; task >= 0; --task) {
+        for_each_after(task,
+                       [&](std::int32_t later) { tail[task] = std::max(tail[task], tail[later]); });
+        tail[task] += times.duration[hop_[task]];
+    }
+    return tail;
+}
+
+Schedule list_schedule(const Hops& hops, const HopTimes& times, const Tasks& tasks,
+                       const std::vector<ps>& priority, Progress& progress) {
+    return hops.single_links
+               ? ListScheduler<LinkPorts>(hops, times, tasks, priority, progress).run()
+               : ListScheduler<RoutedPorts>(hops, times, tasks, priority, progress).run();
+}
+
+}  // namespace weft

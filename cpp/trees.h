@@ -1,0 +1,27 @@
+// All-Reduce and Broadcast by many trees at once: chunks go by different trees, chosen so that all
+// of them together load the links evenly, and follow each other in a pipeline.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hops.h"
+#include "progress.h"
+#include "schedule.h"
+
+namespace weft {
+
+// What the trees must join.
+struct TreeProblem {
+    std::vector<std::int32_t> members;  // NPUs that contribute and take; others may relay
+    std::int32_t root;                  // of a Broadcast; -1 for an All-Reduce, where each tree
+                                        // chooses its own
+    std::int32_t chunks;
+};
+
+// Plans trees whose links carry not much more than `bound`, and schedules them; the best of
+// `trials` seeds, the first of equals, on any number of threads.
+Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
+                    std::uint64_t seed, int trials, ps bound, int threads, Progress& progress);
+
+}  // namespace weft
