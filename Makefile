@@ -2,12 +2,13 @@
 # make test   the same set-up, then the whole test suite
 # make lint   ruff and mypy
 # make bench  figures beside the published ones
+# make docs   the pages as HTML, into docs/_build
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*.cpp cpp/bindings/*)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -30,5 +31,12 @@ lint: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist docs/_build
