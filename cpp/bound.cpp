@@ -1,9 +1,9 @@
 #include "bound.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "capacity.h"
+#include "leads.h"
 
 namespace weft {
 namespace {
@@ -25,9 +25,8 @@ bool only(std::span<const std::int32_t> set, std::int32_t npu) {
 
 class NodeBounds {
   public:
-    NodeBounds(const Network& network, const Hops& hops, const HopTimes& times,
-               const HopTimes& latencies, const ChunkClasses& classes)
-        : net_(network), hops_(hops), times_(times), latencies_(latencies), classes_(classes),
+    NodeBounds(const Network& network, CostModel cost, const ChunkClasses& classes)
+        : net_(network), cost_(cost), classes_(classes), leads_(find_leads(network, cost)),
           loads_(2 * static_cast<std::size_t>(network.npus)) {
         for (std::int32_t c = 0; c < static_cast<std::int32_t>(classes.pre.size()); ++c) {
             for (auto npu : classes.sets[classes.post[c]])
@@ -51,7 +50,7 @@ class NodeBounds {
         std::stable_sort(sides.begin(), sides.end(),
                          [](const auto& a, const auto& b) { return a.plain > b.plain; });
         for (const auto& side : sides) {
-            budget -= hops_.count() + net_.npus;
+            budget -= net_.links() + net_.nodes();
             if (budget < 0 || best_.whole_chunks >= enough) break;
             consider_distances(side.npu, side.ingress);
         }
@@ -75,34 +74,15 @@ class NodeBounds {
         to.bytes += classes_.bytes[c];
     }
 
-    // The links of an NPU's side as gates for what is at least `away` from it.
-    std::vector<Gate> gates(std::int32_t npu, bool ingress, const HopTimes& times, ps away) const {
-        struct Port {
-            std::int32_t bundle;
-            ps shortest, longest, held;
-        };
-        std::vector<Port> ports;
-        for (auto hop : (ingress ? hops_.in : hops_.out)[npu]) {
-            const auto step = ingress ? hops_.steps.offsets[hop + 1] - 1 : hops_.steps.offsets[hop];
-            const auto bundle = hops_.steps.items[step];
-            const ps duration = times.duration[hop], held = times.holds[step].length;
-            auto port = std::find_if(ports.begin(), ports.end(),
-                                     [&](const auto& p) { return p.bundle == bundle; });
-            if (port == ports.end()) {
-                ports.push_back({bundle, duration, duration, held});
-            } else {
-                port->shortest = std::min(port->shortest, duration);
-                port->longest = std::max(port->longest, duration);
-            }
-        }
+    // The links of an NPU's side as gates for chunks of `bytes` from at least `away`.
+    std::vector<Gate> gates(std::int32_t npu, bool ingress, std::int64_t bytes, ps away) const {
         std::vector<Gate> result;
-        for (const auto& port : ports) {
-            const auto links = hops_.bundles[port.bundle];
-            // Arrivals over one link may come closer than its holds where hops differ in length.
-            const ps slack = ingress ? port.longest - port.shortest : 0;
-            result.push_back({std::max(port.shortest, away - slack), port.held,
-                              net_.speed[links[0]].bandwidth,
-                              static_cast<std::int64_t>(links.size())});
+        for (auto link : (ingress ? net_.in : net_.out)[npu]) {
+            const auto [bandwidth, latency] = net_.speed[link];
+            const ps held = serialization(bytes, bandwidth) + (cost_.blocking ? latency : 0);
+            ps first = held + (ingress ? leads_.across : leads_.out_of)[link];
+            if (!ingress || leads_.steady[link]) first = std::max(first, away);
+            result.push_back({first, held, bandwidth});
         }
         return result;
     }
@@ -120,9 +100,9 @@ class NodeBounds {
 
     ps consider_plain(std::int32_t npu, bool ingress) {
         const auto& side = load(npu, ingress);
-        const auto fluid = gates(npu, ingress, latencies_, 0);
+        const auto fluid = gates(npu, ingress, 0, 0);
         const ps any = time_for_bytes(fluid, static_cast<double>(side.bytes));
-        const ps counted = time_for_chunks(gates(npu, ingress, times_, 0), side.chunks);
+        const ps counted = time_for_chunks(gates(npu, ingress, classes_.smallest, 0), side.chunks);
         const ps whole = std::max({any, counted, exact_bytes(side, fluid)});
         keep(whole, any, npu, kind_of(ingress));
         return whole;
@@ -153,16 +133,16 @@ class NodeBounds {
     }
 
     void consider_distances(std::int32_t npu, bool ingress) {
-        const auto rings = rings_around(npu, ingress, times_);
+        const auto rings = rings_around(npu, ingress, classes_.smallest);
         const ps path = rings.front().first;
         if (path == never) return keep(never, never, npu, BoundKind::path);
         ps whole = 0, any = 0;
         for_some(rings, [&](ps away, const Load& rest) {
-            const auto at = gates(npu, ingress, times_, away);
-            whole = std::max(whole, time_for_chunks(at, rest.chunks));
+            const auto at = gates(npu, ingress, classes_.smallest, away);
+            whole = std::max({whole, away, time_for_chunks(at, rest.chunks)});
         });
-        for_some(rings_around(npu, ingress, latencies_), [&](ps away, const Load& rest) {
-            const auto at = gates(npu, ingress, latencies_, away);
+        for_some(rings_around(npu, ingress, 0), [&](ps away, const Load& rest) {
+            const auto at = gates(npu, ingress, 0, away);
             any = std::max({any, away, time_for_bytes(at, static_cast<double>(rest.bytes))});
         });
         keep(std::max(whole, any), any, npu, kind_of(ingress));
@@ -171,8 +151,8 @@ class NodeBounds {
 
     // (R, what comes from at least R away), for every distance R, from the farthest inwards.
     using Rings = std::vector<std::pair<ps, Load>>;
-    Rings rings_around(std::int32_t npu, bool ingress, const HopTimes& times) {
-        const auto away = earliest(hops_, times.duration, npu, ingress);
+    Rings rings_around(std::int32_t npu, bool ingress, std::int64_t bytes) {
+        const auto away = soonest(net_, cost_, bytes, npu, ingress);
         std::vector<std::pair<ps, std::int32_t>> order;
         for (auto c : load(npu, ingress).classes)
             order.emplace_back(travel(c, npu, ingress, away), c);
@@ -197,43 +177,18 @@ class NodeBounds {
     }
 
     const Network& net_;
-    const Hops& hops_;
-    const HopTimes& times_;
-    const HopTimes& latencies_;
+    const CostModel cost_;
     const ChunkClasses& classes_;
+    const Leads leads_;
     std::vector<Load> loads_;
     NodeBound best_;
 };
 
 }  // namespace
 
-NodeBound node_bound(const Network& network, const Hops& hops, const HopTimes& times,
-                     const HopTimes& latencies, const ChunkClasses& classes, ps enough,
-                     std::int64_t budget) {
-    return NodeBounds(network, hops, times, latencies, classes).strongest(enough, budget);
-}
-
-std::vector<ps> earliest(const Hops& hops, const std::vector<ps>& duration, std::int32_t from,
-                         bool backwards) {
-    using Visit = std::pair<ps, std::int32_t>;
-    const auto& next = backwards ? hops.in : hops.out;
-    const auto& other_end = backwards ? hops.src : hops.dst;
-    std::vector<ps> time(next.size(), never);
-    std::priority_queue<Visit, std::vector<Visit>, std::greater<>> queue;
-    time[from] = 0;
-    queue.push({0, from});
-    while (!queue.empty()) {
-        const auto [now, npu] = queue.top();
-        queue.pop();
-        if (now > time[npu]) continue;
-        for (auto hop : next[npu]) {
-            const auto to = other_end[hop];
-            if (now + duration[hop] >= time[to]) continue;
-            time[to] = now + duration[hop];
-            queue.push({time[to], to});
-        }
-    }
-    return time;
+NodeBound node_bound(const Network& network, CostModel cost, const ChunkClasses& classes,
+                     ps enough, std::int64_t budget) {
+    return NodeBounds(network, cost, classes).strongest(enough, budget);
 }
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hops.h"
+#include "network.h"
 
 namespace weft {
 
@@ -14,6 +14,7 @@ struct ChunkClasses {
     std::vector<bool> reduce;
     std::vector<std::int64_t> count;      // chunks
     std::vector<std::int64_t> bytes;      // in all
+    std::int64_t smallest;                // bytes of the smallest chunk
     Rows sets;
 };
 
@@ -28,16 +29,9 @@ struct NodeBound {
 
 // The strongest bound from the ingress and egress of each NPU. A chunk that comes from afar
 // cannot be early: for every distance R, the chunks from at least R away need their slots after
-// R. `times` are for the smallest chunk, `latencies` for chunks of no bytes (α alone).
-// Distances are searched for the NPUs with the strongest plain bounds, while `budget` link
+// R. Distances are searched for the NPUs with the strongest plain bounds, while `budget` link
 // visits last and until the bound reaches `enough`.
-NodeBound node_bound(const Network& network, const Hops& hops, const HopTimes& times,
-                     const HopTimes& latencies, const ChunkClasses& classes, ps enough,
-                     std::int64_t budget);
-
-// Earliest arrival at every NPU of a chunk that `from` has at 0; `never` where there is no way.
-// Backwards: how long from each NPU to `from`.
-std::vector<ps> earliest(const Hops& hops, const std::vector<ps>& duration, std::int32_t from,
-                         bool backwards);
+NodeBound node_bound(const Network& network, CostModel cost, const ChunkClasses& classes,
+                     ps enough, std::int64_t budget);
 
 }  // namespace weft

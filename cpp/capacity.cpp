@@ -26,16 +26,16 @@ ps time_for_chunks(std::span<const Gate> gates, std::int64_t chunks) {
     if (gates.empty()) return never;
     ps high = never;  // all of them over the one gate that would be first to finish
     for (const auto& gate : gates) {
-        const auto each = static_cast<unsigned __int128>((chunks + gate.links - 1) / gate.links);
-        const auto time = each * static_cast<unsigned __int128>(gate.gap) +
-                          static_cast<unsigned __int128>(gate.first);
+        const auto time =
+            static_cast<unsigned __int128>(chunks) * static_cast<unsigned __int128>(gate.gap) +
+            static_cast<unsigned __int128>(gate.first);
         if (time < static_cast<unsigned __int128>(high)) high = static_cast<ps>(time);
     }
     return smallest(0, high, [&](ps time) {
         std::int64_t through = 0;
         for (const auto& gate : gates) {
             if (time < gate.first) continue;
-            through += std::min((time - gate.first) / gate.gap + 1, chunks) * gate.links;
+            through += std::min((time - gate.first) / gate.gap + 1, chunks);
             if (through >= chunks) return true;
         }
         return false;
@@ -50,18 +50,18 @@ ps time_for_bytes(std::span<const Gate> gates, double bytes) {
     double high = static_cast<double>(never);
     for (const auto& gate : gates)
         high = std::min(high, static_cast<double>(gate.first) +
-                                  bytes * 1e12 / (static_cast<double>(gate.bandwidth) *
-                                                  static_cast<double>(gate.links)));
+                                  bytes * 1e12 / static_cast<double>(gate.bandwidth));
     double low = 0;
     for (int i = 0; i < 100 && high - low > 0.25; ++i) {
         const double middle = (low + high) / 2;
         double carried = 0;
         for (const auto& gate : gates)
             carried += std::max(0.0, middle - static_cast<double>(gate.first)) *
-                       static_cast<double>(gate.bandwidth) * static_cast<double>(gate.links);
+                       static_cast<double>(gate.bandwidth);
         (carried >= bytes * 1e12 ? high : low) = middle;
     }
-    return static_cast<ps>(std::floor(low * (1 - 1e-12)));
+    const double error = 1e-12 + 1e-15 * static_cast<double>(gates.size());
+    return static_cast<ps>(std::floor(low * (1 - error)));
 }
 
 }  // namespace weft

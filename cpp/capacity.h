@@ -8,12 +8,11 @@
 
 namespace weft {
 
-// Links alike: the first chunk over each is across at `first` at the soonest, another every `gap`.
+// A link: the first chunk over it is across at `first` at the soonest, another every `gap`.
 struct Gate {
     ps first;
     ps gap;
-    std::int64_t bandwidth;  // bytes per second of each
-    std::int64_t links = 1;
+    std::int64_t bandwidth;  // bytes per second
 };
 
 // The smallest T by which `chunks` whole chunks can have crossed. A gate lets

@@ -25,7 +25,7 @@ struct Hops {
 // `max_paths_per_pair` of them, in order of switch numbers).
 Hops find_hops(const Network& network);
 
-inline constexpr int max_paths_per_pair = 8;
+inline constexpr int max_paths_per_pair = 16;
 
 // What each hop costs for chunks of one size.
 struct HopTimes {

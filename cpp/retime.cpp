@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "calendar.h"
+
 namespace weft {
 namespace {
 
@@ -35,6 +37,21 @@ class RouteTimes {
     std::vector<Speed> speeds_;
 };
 
+// The earliest start from `start` on at which all links of a route are free when it needs them.
+ps first_fit(const std::vector<Calendar>& calendars, std::span<const std::int32_t> links,
+             const Hold* holds, ps start) {
+    for (bool fits = false; !fits;) {
+        fits = true;
+        for (std::size_t k = 0; k < links.size(); ++k) {
+            const ps begin = start + holds[k].offset;
+            const ps gap = calendars[links[k]].next_gap(begin, holds[k].length);
+            start += gap - begin;
+            fits = fits && gap == begin;
+        }
+    }
+    return start;
+}
+
 }  // namespace
 
 Times retime(const Network& network, const Rows& routes, CostModel cost, const Rowset& rows,
@@ -48,7 +65,7 @@ Times retime(const Network& network, const Rows& routes, CostModel cost, const R
     const std::size_t count = rows.chunk.size(), chunks = chunk_bytes.size();
     Times times{std::vector<ps>(count), std::vector<ps>(count)};
     std::vector<ps> arrived(static_cast<std::size_t>(network.npus) * chunks, 0);
-    std::vector<ps> free_at(network.links(), 0);
+    std::vector<Calendar> calendars(network.links());
     for (std::size_t i = 0; i < count; ++i) {
         const auto chunk = static_cast<std::size_t>(rows.chunk[i]);
         const auto route = rows.route[i];
@@ -57,10 +74,9 @@ Times retime(const Network& network, const Rows& routes, CostModel cost, const R
         const ps duration = costs.duration(route);
         const Hold* holds = costs.holds(route);
         ps start = arrived[static_cast<std::size_t>(rows.src[i]) * chunks + chunk];
+        start = first_fit(calendars, links, holds, start);
         for (std::size_t k = 0; k < links.size(); ++k)
-            start = std::max(start, free_at[links[k]] - holds[k].offset);
-        for (std::size_t k = 0; k < links.size(); ++k)
-            free_at[links[k]] = start + holds[k].offset + holds[k].length;
+            calendars[links[k]].take(start + holds[k].offset, holds[k].length);
         times.start[i] = start;
         times.end[i] = start + duration;
         auto& arrival = arrived[static_cast<std::size_t>(rows.dst[i]) * chunks + chunk];

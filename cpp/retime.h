@@ -19,8 +19,8 @@ struct Times {
 };
 
 // Each row starts when what it reads has arrived (all earlier rows that bring its chunk to its
-// source) and when the earlier rows have left its links. With shorter chunks than planned, no
-// row is later than planned.
+// source) and its links are free, in gaps that earlier rows left or after them. Where every route
+// is one link and no chunk is longer than planned, no row is later than planned.
 Times retime(const Network& network, const Rows& routes, CostModel cost, const Rowset& rows,
              std::span<const std::int64_t> chunk_bytes);
 

@@ -8,6 +8,7 @@
 #include "bind.h"
 #include "capacity.h"
 #include "cuts.h"
+#include "leads.h"
 
 namespace weft::bindings {
 namespace {
@@ -48,22 +49,27 @@ void bind_bound(nb::module_& module) {
         nb::arg("first"), nb::arg("bandwidth"), nb::arg("bytes"));
 
     module.def(
+        "leads",
+        [](const Network& network, CostModel cost) {
+            return give(find_leads(network, cost).across);
+        },
+        nb::arg("network"), nb::arg("cost"));
+
+    module.def(
         "node_bound",
         [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> pre,
            Column<std::int32_t> post, Column<bool> reduce, Column<std::int64_t> count,
            Column<std::int64_t> total_bytes, Column<std::int64_t> set_offsets,
            Column<std::int32_t> set_members, ps enough, std::int64_t budget) {
             nb::gil_scoped_release release;
-            const auto hops = find_hops(network);
             const ChunkClasses classes{copy(pre),
                                        copy(post),
                                        {reduce.data(), reduce.data() + reduce.size()},
                                        copy(count),
                                        copy(total_bytes),
+                                       bytes,
                                        rows(set_offsets, set_members)};
-            const auto bound = node_bound(network, hops, time_hops(network, hops, cost, bytes),
-                                          time_hops(network, hops, cost, 0), classes, enough,
-                                          budget);
+            const auto bound = node_bound(network, cost, classes, enough, budget);
             return std::tuple(bound.whole_chunks, bound.any_chunks, bound.npu,
                               static_cast<int>(bound.kind));
         },

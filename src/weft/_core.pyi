@@ -91,6 +91,7 @@ def retime(
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
 def time_for_chunks(first: Int64, gap: Int64, chunks: int) -> int: ...
 def time_for_bytes(first: Int64, bandwidth: Int64, bytes: float) -> int: ...  # noqa: A002
+def leads(network: Network, cost: CostModel) -> Int64: ...
 def node_bound(
     network: Network,
     cost: CostModel,

@@ -26,9 +26,10 @@ def time_through(
     """
     bandwidth, latency = topology.bandwidth[links], topology.latency[links]
     push = _core.serialization(smallest, bandwidth)
+    lead = _core.leads(topology.core, cost.core)[links]
     held = latency if cost.latency_model == "blocking" else np.zeros_like(latency)
-    ideal = _core.time_for_bytes(latency, bandwidth, total_bytes)
-    counted = _core.time_for_chunks(push + latency, push + held, chunks)
+    ideal = _core.time_for_bytes(held + lead, bandwidth, total_bytes)
+    counted = _core.time_for_chunks(push + held + lead, push + held, chunks)
     overhead = float((held * (bandwidth / 1e12)).min(initial=np.inf)) if len(links) else 0.0
-    exact = _core.time_for_bytes(latency - held, bandwidth, total_bytes + overhead * chunks)
+    exact = _core.time_for_bytes(lead, bandwidth, total_bytes + overhead * chunks)
     return max(counted, exact, ideal), ideal

@@ -1,0 +1,50 @@
+// When a link is taken: a set of intervals that do not overlap, most of them grown together.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "cost.h"
+
+namespace weft {
+
+class Calendar {
+  public:
+    // The earliest time from `begin` on at which the link is free for `length`.
+    ps next_gap(ps begin, ps length) const {
+        if (taken_.empty() || begin >= taken_.back().end) return begin;
+        auto busy = std::upper_bound(taken_.begin(), taken_.end(), begin,
+                                     [](ps time, const Interval& i) { return time < i.end; });
+        for (; busy != taken_.end() && busy->begin < begin + length; ++busy) begin = busy->end;
+        return begin;
+    }
+
+    // Takes the link; it must be free.
+    void take(ps begin, ps length) {
+        const ps end = begin + length;
+        auto after = taken_.end();
+        if (!taken_.empty() && begin < taken_.back().end)
+            after = std::upper_bound(taken_.begin(), taken_.end(), begin,
+                                     [](ps time, const Interval& i) { return time < i.begin; });
+        const bool joins_before = after != taken_.begin() && (after - 1)->end == begin;
+        const bool joins_after = after != taken_.end() && after->begin == end;
+        if (joins_before && joins_after) {
+            (after - 1)->end = after->end;
+            taken_.erase(after);
+        } else if (joins_before) {
+            (after - 1)->end = end;
+        } else if (joins_after) {
+            after->begin = begin;
+        } else {
+            taken_.insert(after, {begin, end});
+        }
+    }
+
+  private:
+    struct Interval {
+        ps begin, end;
+    };
+    std::vector<Interval> taken_;  // ascending
+};
+
+}  // namespace weft
