@@ -56,6 +56,8 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)
     schedule = Schedule.from_core(topology, planned)
+    if schedule.time > goal:
+        schedule = schedule.tightened(topology, settings.cost, slot)
     if _has_one_root(chunks) and schedule.time > goal * _CLOSE:
         root = int(chunks.members(int(chunks.pre[0]))[0])
         takers = chunks.members(int(chunks.post[0]))
@@ -98,7 +100,7 @@ def plan_trees(
         settings.threads,
         settings.progress,
     )
-    return Schedule.from_core(topology, planned)
+    return Schedule.from_core(topology, planned).tightened(topology, settings.cost, slot)
 
 
 def _spread(

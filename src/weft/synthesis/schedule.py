@@ -19,6 +19,8 @@ from weft.topology.model import Topology
 
 NEVER = 2**63 - 1
 
+_TIGHTENINGS = 4
+
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
@@ -68,6 +70,38 @@ class Schedule:
             routes,
         )
 
+    def tightened(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
+        """The same rows pushed together: as late as they may, then as early, while it helps."""
+        best, turned = self, topology.reversed()
+        for _ in range(_TIGHTENINGS):
+            late = best.backwards()._packed(turned, cost, slot)
+            early = late.backwards()._packed(topology, cost, slot)
+            if early.time >= best.time:
+                break
+            best = early
+        return best
+
+    def _packed(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
+        """Every row as soon as it may, with slots for chunks of `slot` bytes."""
+        slots = np.full(int(self.chunk.max(initial=-1)) + 1, slot, dtype=np.int64)
+        start, end = _retimed(self, topology, cost, slots)
+        return replace(self, start=start, end=end)._by_start()
+
+    def _by_start(self) -> Schedule:
+        if np.all(self.start[:-1] <= self.start[1:]):
+            return self
+        order = np.argsort(self.start, kind="stable")
+        return Schedule(
+            self.chunk[order],
+            self.src[order],
+            self.dst[order],
+            self.reduce[order],
+            self.route[order],
+            self.start[order],
+            self.end[order],
+            self.routes,
+        )
+
     def as_copies(self) -> Schedule:
         """The same rows without summing: a chunk with one contributor is its own sum."""
         return replace(self, reduce=np.zeros_like(self.reduce))
@@ -81,33 +115,56 @@ def transfers_of(
 ) -> tuple[Transfers, Routes]:
     """Transfers with exact times, and their routes: each row starts as soon as it may.
 
-    Phases come one after the other on each link and for each chunk; otherwise they overlap.
+    For each chunk the phases come one after the other; otherwise they overlap.
     """
-    routes, shifts = _joined_routes(phases, topology)
-    chunk = np.concatenate([phase.chunk for phase in phases])
-    src = np.concatenate([phase.src for phase in phases])
-    dst = np.concatenate([phase.dst for phase in phases])
-    route = np.concatenate([p.route + s for p, s in zip(phases, shifts, strict=True)])
-    reduce = np.concatenate([phase.reduce for phase in phases])
-    start, end = _core.retime(
-        topology.core, routes.offsets, routes.links, cost.core, chunk, src, dst, route, chunk_bytes
+    both = _joined(phases)
+    start, end = _retimed(both, topology, cost, chunk_bytes)
+    rows = replace(both, start=start, end=end)._by_start()
+    transfers = Transfers(
+        rows.chunk, rows.src, rows.dst, rows.reduce, rows.route, rows.start, rows.end
     )
-    if np.all(start[:-1] <= start[1:]):
-        return Transfers(chunk, src, dst, reduce, route, start, end), routes
-    order = np.argsort(start, kind="stable")
-    ordered = Transfers(
-        chunk[order], src[order], dst[order], reduce[order], route[order], start[order], end[order]
-    )
-    return ordered, routes
+    return transfers, rows.routes
 
 
-def _joined_routes(
-    phases: Sequence[Schedule], topology: Topology
-) -> tuple[Routes, NDArray[np.int32]]:
+def _retimed(
+    rows: Schedule, topology: Topology, cost: CostModel, chunk_bytes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return _core.retime(
+        topology.core,
+        rows.routes.offsets,
+        rows.routes.links,
+        cost.core,
+        rows.chunk,
+        rows.src,
+        rows.dst,
+        rows.route,
+        chunk_bytes,
+    )
+
+
+def _joined(phases: Sequence[Schedule]) -> Schedule:
+    """Phases one after the other, with one table of routes."""
+    if len(phases) == 1:
+        return phases[0]
+    routes, shifts = _joined_routes(phases)
+    return Schedule(
+        np.concatenate([phase.chunk for phase in phases]),
+        np.concatenate([phase.src for phase in phases]),
+        np.concatenate([phase.dst for phase in phases]),
+        np.concatenate([phase.reduce for phase in phases]),
+        np.concatenate([p.route + s for p, s in zip(phases, shifts, strict=True)]),
+        np.concatenate([phase.start for phase in phases]),
+        np.concatenate([phase.end for phase in phases]),
+        routes,
+    )
+
+
+def _joined_routes(phases: Sequence[Schedule]) -> tuple[Routes, NDArray[np.int32]]:
     """One table for all phases, and what to add to each phase's route numbers."""
     tables = [phase.routes for phase in phases]
     if all(table.are_links for table in tables):
-        return Routes.of_links(topology.links), np.zeros(len(tables), dtype=np.int32)
+        longest = max(tables, key=len)
+        return longest, np.zeros(len(tables), dtype=np.int32)
     ends = np.cumsum([0, *(table.offsets[-1] for table in tables)])
     offsets = [table.offsets[:-1] + end for table, end in zip(tables, ends[:-1], strict=True)]
     routes = Routes(
