@@ -1,10 +1,12 @@
 #include "choice.h"
 
 #include <bit>
+#include <cstring>
 
-// One build of the loops below for each vector width; the loader picks at start-up.
+// One build of the loop below for each vector width; the loader picks at start-up.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define WEFT_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define WEFT_VECTOR_CLONES \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WEFT_VECTOR_CLONES
 #endif
@@ -13,6 +15,10 @@ namespace weft {
 namespace {
 
 constexpr int max_counter_bits = 32;
+
+// 512 chunks at a time.
+typedef std::uint64_t Block __attribute__((vector_size(8 * words_per_block)));
+typedef Block BlockInRow __attribute__((aligned(8), may_alias));
 
 }  // namespace
 
@@ -23,55 +29,49 @@ WEFT_VECTOR_CLONES
 Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
                        std::span<const std::uint64_t* const> onward, std::uint32_t blocks,
                        std::uint32_t first_block) {
+    const auto load = [](const std::uint64_t* row, std::size_t at) -> Block {
+        return *reinterpret_cast<const BlockInRow*>(row + at);
+    };
+    const auto any = [](const Block& block) {
+        return (block[0] | block[1] | block[2] | block[3] | block[4] | block[5] | block[6] |
+                block[7]) != 0;
+    };
     Candidates best;
     const int sets = static_cast<int>(onward.size());
-    std::uint64_t counter[max_counter_bits][words_per_block];
+    Block counter[max_counter_bits], chosen{};
     for (std::uint32_t i = 0; i < blocks; ++i) {
         const std::uint32_t block =
             first_block + i < blocks ? first_block + i : first_block + i - blocks;
         const std::size_t at = static_cast<std::size_t>(block) * words_per_block;
-        std::uint64_t bits[words_per_block], any = 0;
-        for (std::uint32_t w = 0; w < words_per_block; ++w) {
-            bits[w] = have[at + w] & ~claimed[at + w];
-            any |= bits[w];
-        }
-        if (!any) continue;
+        Block bits = load(have, at) & ~load(claimed, at);
+        if (!any(bits)) continue;
 
         int width = 0;
         for (int s = 0; s < sets; ++s) {
-            const std::uint64_t* set = onward[s] + at;
-            std::uint64_t carry[words_per_block];
-            for (std::uint32_t w = 0; w < words_per_block; ++w) carry[w] = ~set[w];
-            const int reach = static_cast<int>(std::bit_width(static_cast<unsigned>(s + 1)));
-            if (reach > width) {
-                for (std::uint32_t w = 0; w < words_per_block; ++w) counter[width][w] = 0;
-                width = reach;
+            Block carry = ~load(onward[s], at);
+            const int reach = std::bit_width(static_cast<unsigned>(s + 1));
+            if (reach > width) counter[width++] = Block{};
+            for (int b = 0; b < reach; ++b) {
+                const Block both = counter[b] & carry;
+                counter[b] ^= carry;
+                carry = both;
             }
-            for (int b = 0; b < reach; ++b)
-                for (std::uint32_t w = 0; w < words_per_block; ++w) {
-                    const std::uint64_t sum = counter[b][w] ^ carry[w];
-                    carry[w] &= counter[b][w];
-                    counter[b][w] = sum;
-                }
         }
 
         int level = 0;
         for (int b = width - 1; b >= 0; --b) {
-            std::uint64_t kept[words_per_block], some = 0;
-            for (std::uint32_t w = 0; w < words_per_block; ++w) {
-                kept[w] = bits[w] & counter[b][w];
-                some |= kept[w];
-            }
-            if (!some) continue;
-            for (std::uint32_t w = 0; w < words_per_block; ++w) bits[w] = kept[w];
+            const Block kept = bits & counter[b];
+            if (!any(kept)) continue;
+            bits = kept;
             level |= 1 << b;
         }
         if (level <= best.wanted_by) continue;
         best.wanted_by = level;
         best.block = block;
-        for (std::uint32_t w = 0; w < words_per_block; ++w) best.bits[w] = bits[w];
+        chosen = bits;
         if (level == sets) break;
     }
+    std::memcpy(best.bits, &chosen, sizeof best.bits);
     return best;
 }
 
