@@ -57,7 +57,8 @@ void bind_bound(nb::module_& module) {
             const auto hops = find_hops(network);
             const ChunkClasses classes{copy(pre),
                                        copy(post),
-                                       {reduce.data(), reduce.data() + reduce.size()},
+                                       std::vector<bool>(reduce.data(),
+                                                         reduce.data() + reduce.size()),
                                        copy(count),
                                        copy(total_bytes),
                                        rows(set_offsets, set_members)};
