@@ -26,12 +26,14 @@ def demands(draw: st.DrawFn) -> Collective:
     return Collective.of(kind, group, size, draw(st.integers(1, 5)), root, draw(st.integers(1, 64)))
 
 
-@given(st.integers(1, MAX_BYTES), st.integers(1, 200), st.integers(1, 4096))
+@given(st.integers(1, MAX_BYTES), st.integers(1, 200), st.integers(1, 1 << 70))
 def test_cutting_is_exact(size: int, pieces: int, alignment: int) -> None:
     marks = cut(size, pieces, alignment).tolist()
     assert (marks[0], marks[-1], len(marks)) == (0, size, pieces + 1)
     assert marks == sorted(marks)
     assert all(mark % alignment == 0 for mark in marks[:-1] if mark < size)
+    blocks = -(-size // alignment)
+    assert marks == [min(i * blocks // pieces * alignment, size) for i in range(pieces + 1)]
     lengths = np.diff(marks)
     assert lengths.max() - lengths.min() < 2 * alignment
 
