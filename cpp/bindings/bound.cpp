@@ -64,7 +64,8 @@ void bind_bound(nb::module_& module) {
             nb::gil_scoped_release release;
             const ChunkClasses classes{copy(pre),
                                        copy(post),
-                                       {reduce.data(), reduce.data() + reduce.size()},
+                                       std::vector<bool>(reduce.data(),
+                                                         reduce.data() + reduce.size()),
                                        copy(count),
                                        copy(total_bytes),
                                        bytes,

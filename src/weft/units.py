@@ -18,7 +18,10 @@ MAX_BYTES = 1 << 60
 MAX_BANDWIDTH = 10**18
 MAX_LATENCY_PS = 10**18
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(\S*)\s*")
+_DIGITS = "[0-9]{1,99}"  # more say nothing, and Python refuses thousands with a traceback
+_NUMBER = re.compile(
+    rf"\s*([+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?[0-9]{{1,3}})?)\s*(\S*)\s*"
+)
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
 _BINARY = {f"{p}i": 1 << (10 * (i + 1)) for i, p in enumerate("kmgtp")}
 _PREFIXES = _DECIMAL | _BINARY
@@ -83,7 +86,8 @@ def _whole(value: Fraction, text: str | int, what: str, most: int) -> int:
 
 def format_size(size: int) -> str:
     """``1GiB``, ``1.5MiB``, ``1000B``: binary units, as few digits as are exact or useful."""
-    for power, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+    for i, unit in ((5, "PiB"), (4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        power = 1 << 10 * i
         if size >= power:
             return f"{size / power:.4g}{unit}"
     return f"{size}B"

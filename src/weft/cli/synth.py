@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--trials",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1_000_000),
     default=1,
     show_default=True,
     help="Seeds to try; the best is kept.",
 )
 @click.option(
-    "--threads", type=click.IntRange(1), help="By default one a core; never changes the result."
+    "--threads",
+    type=click.IntRange(1, 1024),
+    help="By default one a core; never changes the result.",
 )
 @click.option(
     "--latency-model",
@@ -90,6 +92,8 @@ def synth(
     from weft.cli import progress
     from weft.units import parse_size
 
+    if output is not None:
+        _check_output(output)
     result = progress.run(
         "synthesizing",
         lambda report: synthesize(
@@ -108,13 +112,27 @@ def synth(
         ),
     )
     if output is not None:
-        progress.run("saving", lambda _report: result.save(output))
+        result.save(output)  # in this thread: an interrupt must reach it, so that it cleans up
     if as_json:
         import json
 
         click.echo(json.dumps(result.to_dict(), indent=2))
     else:
         _print_table(result, output)
+    if not result.verified:
+        raise click.exceptions.Exit(1)
+
+
+def _check_output(folder: str) -> None:
+    """Say that a folder cannot be written before the work, not after it."""
+    from pathlib import Path
+
+    from weft.errors import InputError
+    from weft.formats import chakra
+
+    if not folder:
+        raise InputError("--output is empty; give the folder to write")
+    chakra.check_replaceable(Path(folder))
 
 
 def _chunk_count(text: str) -> int | None:
@@ -124,7 +142,7 @@ def _chunk_count(text: str) -> int | None:
         return None
     if not text.isascii() or not text.isdigit():
         raise InputError(f"--chunks is '{text}'; expected a whole number or auto")
-    return int(text)
+    return int(text[:30])  # enough digits to be refused; Python would refuse thousands itself
 
 
 def _print_table(result: Result, output: str | None) -> None:

@@ -97,6 +97,10 @@ def cut(size: int, pieces: int, alignment: int) -> NDArray[np.int64]:
     Every boundary but the last is a multiple of the alignment; the pieces add up to the size,
     to the byte. Cutting in n pieces and each in k gives the same as cutting in n·k.
     """
-    blocks = -(-size // alignment)
-    marks = [min(i * blocks // pieces * alignment, size) for i in range(pieces + 1)]
-    return np.array(marks, dtype=np.int64)
+    alignment = min(alignment, size)
+    whole, rest = divmod(-(-size // alignment), pieces)
+    i = np.arange(pieces + 1, dtype=np.int64)
+    # i · blocks // pieces, in parts that fit 64 bits.
+    marks: NDArray[np.int64] = (i * whole + i * rest // pieces) * alignment
+    marks[-1] = size
+    return marks

@@ -22,8 +22,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     Whatever goes wrong, an interrupt included, `folder` stays as it was and nothing else is
     left behind.
     """
+    check_replaceable(folder)
     target = folder.resolve()
-    _check_replaceable(folder, target)
     try:
         place = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
     except OSError as error:
@@ -38,7 +38,9 @@ def new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _check_replaceable(folder: Path, target: Path) -> None:
+def check_replaceable(folder: Path) -> None:
+    """Raise if `folder` is there and holds anything but traces, or could not be made."""
+    target = folder.resolve()
     if not target.parent.is_dir():
         raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
     if not target.exists():

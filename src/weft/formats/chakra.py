@@ -25,9 +25,9 @@ from weft.formats._chakra_columns import (
 )
 from weft.formats._chakra_header import claim_limit, header_attributes
 from weft.formats._chakra_load import load
-from weft.formats._folder import new_folder
+from weft.formats._folder import check_replaceable, new_folder
 
-__all__ = ["load", "save"]
+__all__ = ["check_replaceable", "load", "save"]
 
 MAX_NPUS = 1 << 20
 

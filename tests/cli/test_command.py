@@ -1,0 +1,200 @@
+"""The command on good input."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import weft as package
+from tests.cli.command import COMMAND, weft
+
+KEYS = {
+    *("topology", "npus", "collective", "size_bytes", "chunks", "time_us", "lower_bound_us"),
+    *("bound_kind", "ideal_us", "efficiency", "algbw_GBps", "busbw_GBps", "transfers"),
+    *("synthesis_s", "method", "seed", "latency_model", "verified"),
+}
+
+
+@pytest.mark.parametrize(
+    "command", [["--help"], ["-h"], ["synth", "--help"], ["verify", "-h"], ["topo", "show", "-h"]]
+)
+def test_help(command: list[str]) -> None:
+    done = weft(*command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage:")
+
+
+def test_version() -> None:
+    done = weft("--version")
+    assert done.returncode == 0
+    assert package.__version__ in done.stdout
+
+
+def test_the_script_is_installed() -> None:
+    script = shutil.which("weft", path=os.path.dirname(sys.executable))
+    assert script is not None
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert package.__version__ in done.stdout
+
+
+def test_synth_prints_a_table() -> None:
+    done = weft("synth", "mesh:4x4", "all-gather", "--size", "16MiB")
+    assert (done.returncode, done.stderr) == (0, "")
+    for text in ("all-gather on mesh:4x4", "lower bound", "efficiency", "bus bandwidth", "yes"):
+        assert text in done.stdout
+
+
+def test_synth_prints_json() -> None:
+    args = ["--size", "1GiB", "--bandwidth", "50GiB/s", "--latency", "0.5us", "--chunks", "1"]
+    args += ["--latency-model", "blocking", "--seed", "3", "--trials", "2", "--threads", "1"]
+    done = weft("synth", "mesh:5x5", "all-gather", *args, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    facts = json.loads(done.stdout)
+    assert facts.keys() >= KEYS
+    assert facts["time_us"] == pytest.approx(9606)
+    assert facts["lower_bound_us"] == pytest.approx(9606)
+    assert facts["efficiency"] == pytest.approx(facts["lower_bound_us"] / facts["time_us"])
+    assert facts["algbw_GBps"] == pytest.approx((1 << 30) / 9606e-6 / 1e9)
+    assert facts["busbw_GBps"] == pytest.approx(facts["algbw_GBps"] * 24 / 25)
+    assert (facts["npus"], facts["chunks"], facts["seed"]) == (25, 1, 3)
+    assert facts["transfers"] == 25 * 24
+    assert facts["size_bytes"] == 1 << 30
+    assert facts["latency_model"] == "blocking"
+    assert facts["verified"] is True
+
+
+def test_one_npu_needs_no_transfer() -> None:
+    facts = json.loads(weft("synth", "ring:1", "all-reduce", "--size", "1B", "--json").stdout)
+    assert (facts["time_us"], facts["efficiency"], facts["transfers"]) == (0, 1, 0)
+
+
+def test_without_a_link() -> None:
+    args = ["synth", "mesh:3x3", "all-reduce", "--size", "9kB", "--without-link", "3-4"]
+    done = weft(*args, "--without-npu", "8", "--json")
+    assert json.loads(done.stdout)["npus"] == 8
+    assert json.loads(done.stdout)["verified"] is True
+
+
+def test_save_and_verify(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    args = ["synth", "ring:4", "all-reduce", "--size", "1MiB", "-o", str(folder)]
+    assert weft(*args).returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == [f"weft.{n}.et" for n in range(4)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    done = weft("verify", str(folder))
+    assert (done.returncode, done.stdout) == (0, f"{folder}: verified\n")
+    done = weft("verify", str(folder), "--json")
+    assert json.loads(done.stdout)["ok"] is True
+    # Once more into the same folder: what Weft wrote, Weft may replace.
+    assert weft(*args, "--seed", "1").returncode == 0
+
+
+def test_a_wrong_algorithm(tmp_path: Path) -> None:
+    from tests.verify.mutate import change, drop
+
+    right = package.synthesize("ring:4", "all-gather", 4096).algorithm
+    for name, wrong in {
+        "dropped": drop(right, 0),
+        "early": change(right, len(right.transfers) - 1, shift=-1),
+    }.items():
+        folder = tmp_path / name
+        wrong.save(folder)
+        done = weft("verify", str(folder))
+        assert done.returncode == 1, done.stderr
+        assert done.stdout.startswith(f"{folder}: ")
+        assert "verified" not in done.stdout
+        assert len(done.stdout.splitlines()) == 1
+        facts = json.loads(weft("verify", str(folder), "--json").stdout)
+        assert facts["ok"] is False
+        assert facts["violation"]
+
+
+def test_topo_show(tmp_path: Path) -> None:
+    done = weft("topo", "show", "mesh:4x4")
+    assert (done.returncode, done.stderr) == (0, "")
+    for text in ("NPUs", "16", "diameter", "bisection", "into each NPU"):
+        assert text in done.stdout
+    for name in ("net.yaml", "net.json"):
+        assert weft("topo", "show", "h100:2", "-o", str(tmp_path / name)).returncode == 0
+        facts = json.loads(weft("topo", "show", str(tmp_path / name), "--json").stdout)
+        assert facts["npus"] == 16
+        args = ["synth", str(tmp_path / name), "all-gather", "--size", "1MiB", "--json"]
+        assert json.loads(weft(*args).stdout)["verified"] is True
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = " ".join(f"'{part}'" for part in COMMAND)
+    done = subprocess.run(
+        ["bash", "-c", f"{command} topo show mesh:4x4 --json | true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("patience", [1.0, 3.0])
+def test_interrupt(tmp_path: Path, patience: float) -> None:
+    folder = tmp_path / "out"
+    args = ["synth", "mesh:80x80", "all-gather", "--size", "1GiB", "--chunks", "4"]
+    with subprocess.Popen(
+        [*COMMAND, *args, "-o", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        time.sleep(patience)
+        assert running.poll() is None
+        began = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+        took = time.monotonic() - began
+    assert running.returncode not in (0, None)
+    assert "Traceback" not in err
+    assert out == ""
+    assert took < 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupt_while_saving(tmp_path: Path) -> None:
+    """The folder being written disappears again."""
+    args = ["synth", "mesh:40x40", "all-gather", "--size", "1GiB", "--chunks", "1"]
+    with subprocess.Popen(
+        [*COMMAND, *args, "-o", str(tmp_path / "out")], stderr=subprocess.PIPE, text=True
+    ) as running:
+        while running.poll() is None and not list(tmp_path.iterdir()):
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=30)
+    assert running.returncode not in (0, None)
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_heavy_is_imported() -> None:
+    """`import weft` and `weft --help` must answer at once."""
+    for code in ("import weft", "import sys; sys.argv[1:] = ['--help']; from weft.cli import main"):
+        run = "\ntry: main()\nexcept SystemExit: pass" if "main" in code else ""
+        check = "\nimport sys; print([m for m in ('numpy', 'rich') if m in sys.modules])"
+        done = subprocess.run(
+            [sys.executable, "-c", code + run + check], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_public_names() -> None:
+    assert package.__all__ == sorted(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+        assert name in dir(package)
+    assert set(package.__all__) == set(package._HOME)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing

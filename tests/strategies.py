@@ -1,0 +1,170 @@
+"""Random networks, collectives and cost models for property tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from weft.algorithm import Algorithm
+from weft.collective import PATTERNS, Collective
+from weft.cost import CostModel
+from weft.result import Result
+from weft.topology import Topology, load_topology
+
+GB_S = 10**9
+US = 10**6
+
+SPEEDS = st.sampled_from([10**6, 7_777_777, GB_S, 12_500_000_000, 25 * GB_S, 50 << 30, 10**15])
+ALPHAS = st.sampled_from([0, 1, 700, 500_000, US, 10**9])
+SPECS = st.sampled_from(
+    [
+        *("ring:1", "ring:2", "ring:5", "line:4", "fc:4", "mesh:3x3", "mesh:2x3x2", "torus:3x4"),
+        *("hypercube:3", "switch:4", "dragonfly:2x3", "ring:3*switch:2", "fc:2*ring:3", "dgx1"),
+        *("switch:2*switch:3", "line:2*fc:3"),
+    ]
+)
+
+
+@st.composite
+def _speeds(draw: st.DrawFn) -> st.SearchStrategy[tuple[int, int]]:
+    """What each link's (bandwidth, latency) is drawn from: alike, of a few kinds, or any."""
+    any_speed = st.tuples(SPEEDS, ALPHAS)
+    if draw(st.booleans()):
+        return any_speed
+    usual = st.tuples(st.sampled_from([GB_S, 2 * GB_S, 3 * GB_S, 4 * GB_S]), st.just(draw(ALPHAS)))
+    kinds = draw(st.lists(usual, min_size=1, max_size=3))
+    return st.sampled_from(kinds)
+
+
+@st.composite
+def irregular(draw: st.DrawFn, npus: int = 12, switches: int = 3) -> Topology:
+    """Any NPU reaches any other: a one-way tour of all nodes, and links between any others.
+
+    Links are directed, some one-way, some parallel; switches, if any, lie in the middle.
+    """
+    count = draw(st.integers(2, npus))
+    hubs = draw(st.integers(0, switches)) if draw(st.booleans()) else 0
+    tour = draw(st.permutations(range(count + hubs)))
+    node = st.integers(0, count + hubs - 1)
+    pair = st.tuples(node, node).filter(lambda ends: ends[0] != ends[1])
+    pairs = list(zip(tour, [*tour[1:], tour[0]], strict=True))
+    pairs += draw(st.lists(pair, max_size=2 * (count + hubs)))
+    if draw(st.booleans()):
+        pairs += [(dst, src) for src, dst in pairs]
+    each = draw(_speeds())
+    speeds = draw(st.lists(each, min_size=len(pairs), max_size=len(pairs)))
+    return Topology.from_links(
+        "irregular",
+        count,
+        [src for src, _ in pairs],
+        [dst for _, dst in pairs],
+        [rate for rate, _ in speeds],
+        [delay for _, delay in speeds],
+        switches=hubs,
+    )
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> Topology:
+    """A mesh or torus with links and NPUs removed; what is left may fall apart."""
+    network = load_topology(draw(st.sampled_from(["mesh:3x3", "mesh:4x3", "torus:3x3"])))
+    pairs = sorted(set(zip(network.src.tolist(), network.dst.tolist(), strict=True)))
+    gone = draw(st.lists(st.sampled_from(pairs), max_size=4, unique=True))
+    npus = draw(st.sets(st.integers(0, network.npus - 1), max_size=2))
+    return network.without(links=gone).without(npus=npus)
+
+
+def reachable(network: Topology) -> bool:
+    """Whether every NPU that is there reaches every other."""
+    for start in network.members.tolist():
+        seen, ends = {start}, list(zip(network.src.tolist(), network.dst.tolist(), strict=True))
+        while new := {dst for src, dst in ends if src in seen} - seen:
+            seen |= new
+        if not seen.issuperset(network.members.tolist()):
+            return False
+    return True
+
+
+def networks() -> st.SearchStrategy[Topology]:
+    """Networks in which every NPU reaches every other."""
+    return st.one_of(irregular(), damaged().filter(reachable), SPECS.map(load_topology))
+
+
+SIZES = st.one_of(st.integers(1, 40), st.integers(1, 10**6), st.sampled_from([1 << 20, 1 << 30]))
+COSTS = st.builds(
+    CostModel,
+    st.sampled_from(["pipelined", "blocking"]),
+    st.sampled_from(["cut-through", "store-and-forward"]),
+)
+
+
+@st.composite
+def collectives(draw: st.DrawFn, network: Topology) -> Collective:
+    """Any pattern among all NPUs of a network, with sizes that do not divide."""
+    kind = draw(st.sampled_from(sorted(PATTERNS)))
+    members = network.members.tolist()
+    return Collective.of(
+        kind,
+        members,
+        draw(SIZES),
+        draw(st.integers(1, 4)),
+        draw(st.sampled_from(members)) if PATTERNS[kind].rooted else None,
+        draw(st.one_of(st.integers(1, 64), st.sampled_from([1, 4, 16]))),
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job for `weft.synthesize`."""
+
+    network: Topology
+    collective: Collective
+    cost: CostModel
+    seed: int
+
+    def run(self, *, trials: int = 1, threads: int = 1) -> Result:
+        from weft import synthesize
+
+        return synthesize(
+            self.network,
+            self.collective.kind,
+            self.collective.size,
+            chunks=self.collective.chunks_per_share,
+            group=self.collective.group,
+            root=self.collective.root,
+            seed=self.seed,
+            trials=trials,
+            threads=threads,
+            latency_model=self.cost.latency_model,
+            switching=self.cost.switching,
+            alignment=self.collective.alignment,
+        )
+
+    def __repr__(self) -> str:
+        """As code that makes the same case again."""
+        net, job = self.network, self.collective
+        links = [column.tolist() for column in (net.src, net.dst, net.bandwidth, net.latency)]
+        return (
+            f"Case(Topology.from_links('{net.name}', {net.npus}, {', '.join(map(str, links))}, "
+            f"switches={net.switches}).without(npus={sorted(net.removed)}), {job!r}, "
+            f"{self.cost!r}, {self.seed})"
+        )
+
+
+@st.composite
+def cases(draw: st.DrawFn, source: st.SearchStrategy[Topology] | None = None) -> Case:
+    network = draw(networks() if source is None else source)
+    seed = draw(st.integers(0, 2**63 - 1000))
+    return Case(network, draw(collectives(network)), draw(COSTS), seed)
+
+
+def same(one: Algorithm, two: Algorithm) -> bool:
+    """Whether two algorithms are the same, to the last bit of each column."""
+    if one.demands != two.demands:
+        return False
+    left, right = one.transfers.columns(), two.transfers.columns()
+    return left.keys() == right.keys() and all(
+        (left[name] == right[name]).all() if len(left[name]) == len(right[name]) else False
+        for name in left
+    )
