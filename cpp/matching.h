@@ -38,12 +38,12 @@ bool is_one_speed(const HopTimes& times);
 Schedule match(const Hops& hops, const HopTimes& times, const Spread& spread,
                const MatchOptions& options, Progress& progress);
 
-// Runs `trials` seeds. While the best is not close to `bound`, tries regions between which
+// Runs the matching. While the best is not close to `bound`, tries regions between which
 // bandwidth is short, and on networks with links of different speeds a sweep of deadline targets
 // between `bound` and the best time so far. Keeps the best, the first of equals: the result does
 // not depend on the number of threads.
 Schedule search(const Network& network, const Hops& hops, const HopTimes& times,
-                const Spread& spread, std::int64_t bytes, std::uint64_t seed, int trials, ps bound,
+                const Spread& spread, std::int64_t bytes, std::uint64_t seed, ps bound,
                 int threads, Progress& progress);
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "matching.h"
+#include "parallel.h"
 
 namespace weft {
 namespace {
@@ -14,13 +14,10 @@ class Search {
         : network_(network), hops_(hops), times_(times), spread_(spread), bound_(bound),
           threads_(threads), progress_(progress) {}
 
-    Schedule run(std::int64_t bytes, std::uint64_t seed, int trials) {
+    Schedule run(std::int64_t bytes, std::uint64_t seed) {
         std::vector<MatchOptions> options;
-        for (int trial = 0; trial < trials; ++trial) {
-            const auto trial_seed = seed + static_cast<std::uint64_t>(trial);
-            if (!hops_.single_links) options.push_back({.seed = trial_seed, .rotate = true});
-            options.push_back({.seed = trial_seed});
-        }
+        if (!hops_.single_links) options.push_back({.seed = seed, .rotate = true});
+        options.push_back({.seed = seed});
         keep_best_of(options);
         if (!close()) try_regions(options, bytes);
         if (!close() && !is_one_speed(times_)) sweep_targets();
@@ -76,22 +73,16 @@ class Search {
     // depends on which of them ran, none counts for less than the bound.
     void keep_best_of(const std::vector<MatchOptions>& options) {
         std::vector<Schedule> found(options.size());
-        std::atomic<std::size_t> next{0}, met{options.size()};
+        std::atomic<std::size_t> met{options.size()};
         std::atomic<ps> shortest{best_.time};
-        auto work = [&] {
-            for (std::size_t i; (i = next++) < options.size() && i < met;) {
-                Schedule schedule = match(hops_, times_, spread_, options[i], progress_);
-                const ps time = std::max(schedule.time, bound_);
-                if (time == bound_) lower(met, i);
-                lower(shortest, time);
-                if (time == shortest) found[i] = std::move(schedule);
-            }
-        };
-        std::vector<std::thread> pool;
-        for (int t = 1; t < std::min<int>(threads_, static_cast<int>(options.size())); ++t)
-            pool.emplace_back(work);
-        work();
-        for (auto& thread : pool) thread.join();
+        in_parallel(options.size(), threads_, [&](std::size_t i) {
+            if (i > met) return;
+            Schedule schedule = match(hops_, times_, spread_, options[i], progress_);
+            const ps time = std::max(schedule.time, bound_);
+            if (time == bound_) lower(met, i);
+            lower(shortest, time);
+            if (time == shortest) found[i] = std::move(schedule);
+        });
         if (progress_.cancelled) throw Cancelled();
         for (std::size_t i = 0; i < options.size(); ++i)
             if (std::max(found[i].time, bound_) < best_.time) {
@@ -120,9 +111,9 @@ class Search {
 }  // namespace
 
 Schedule search(const Network& network, const Hops& hops, const HopTimes& times,
-                const Spread& spread, std::int64_t bytes, std::uint64_t seed, int trials, ps bound,
+                const Spread& spread, std::int64_t bytes, std::uint64_t seed, ps bound,
                 int threads, Progress& progress) {
-    return Search(network, hops, times, spread, bound, threads, progress).run(bytes, seed, trials);
+    return Search(network, hops, times, spread, bound, threads, progress).run(bytes, seed);
 }
 
 }  // namespace weft

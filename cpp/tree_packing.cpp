@@ -77,6 +77,7 @@ bool TreePacker::grow(std::int32_t root, bool inward, std::vector<std::int32_t>&
     std::fill(in_tree_.begin(), in_tree_.end(), false);
     depth_[root] = 0;
     open(root);
+    std::vector<double> prices;
     std::size_t missing = problem_.members.size() - 1;
     while (missing > 0 && !offers.empty()) {
         const auto [offered, hop] = offers.top();
@@ -87,7 +88,7 @@ bool TreePacker::grow(std::int32_t root, bool inward, std::vector<std::int32_t>&
             offers.push({now, hop});
             continue;
         }
-        cost += price(hop);
+        prices.push_back(price(hop));
         put_hop(hop, +1);
         tree.push_back(hop);
         depth_[npu] = depth_[inner[hop]] + static_cast<double>(times_.duration[hop]) / quickest_;
@@ -95,7 +96,25 @@ bool TreePacker::grow(std::int32_t root, bool inward, std::vector<std::int32_t>&
         open(npu);
     }
     put(tree, -1);
+    cost += prune(inner, outer, tree, prices);
     return missing == 0;
+}
+
+// Drops branches that lead to relays only; returns the price of the rest.
+double TreePacker::prune(const std::vector<std::int32_t>& inner,
+                         const std::vector<std::int32_t>& outer, std::vector<std::int32_t>& tree,
+                         const std::vector<double>& prices) {
+    std::vector<bool> needed(is_member_);
+    std::vector<std::int32_t> kept;
+    double cost = 0;
+    for (std::size_t i = tree.size(); i-- > 0;) {
+        if (!needed[outer[tree[i]]]) continue;
+        needed[inner[tree[i]]] = true;
+        kept.push_back(tree[i]);
+        cost += prices[i];
+    }
+    tree.assign(kept.rbegin(), kept.rend());
+    return cost;
 }
 
 void TreePacker::put(const std::vector<std::int32_t>& tree, int sign) {

@@ -28,6 +28,8 @@ class TreePacker {
   private:
     Tree choose_tree();
     bool grow(std::int32_t root, bool inward, std::vector<std::int32_t>& tree, double& cost);
+    double prune(const std::vector<std::int32_t>& inner, const std::vector<std::int32_t>& outer,
+                 std::vector<std::int32_t>& tree, const std::vector<double>& prices);
     void put(const std::vector<std::int32_t>& tree, int sign);
     void put_hop(std::int32_t hop, int sign);
     void set_price(std::int32_t bundle);

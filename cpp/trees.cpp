@@ -1,10 +1,9 @@
 #include "trees.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "list_schedule.h"
+#include "parallel.h"
 #include "tree_packing.h"
 
 namespace weft {
@@ -43,64 +42,41 @@ void add_chunk(const Hops& hops, const Tree& tree, std::int32_t chunk, Tasks& ta
     }
 }
 
-struct Trial {
+Tasks make_tasks(const Hops& hops, const std::vector<Tree>& trees, std::int32_t chunks) {
     Tasks tasks;
-    std::vector<ps> tails;
-};
-
-Trial prepare(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
-              std::uint64_t seed, ps bound) {
-    const auto trees = TreePacker(hops, times, problem, bound, seed)
-                           .pack(std::min(problem.chunks, most_trees));
-    Trial trial;
-    if (trees.empty()) return trial;
     std::vector<std::int32_t> task_of_npu(hops.out.size());
-    for (std::int32_t chunk = 0; chunk < problem.chunks; ++chunk)
-        add_chunk(hops, trees[chunk % trees.size()], chunk, trial.tasks, task_of_npu);
-    trial.tails = trial.tasks.tails(times);
-    return trial;
+    for (std::int32_t chunk = 0; chunk < chunks; ++chunk)
+        add_chunk(hops, trees[chunk % trees.size()], chunk, tasks, task_of_npu);
+    return tasks;
 }
 
-std::vector<ps> priorities(const Trial& trial, const HopTimes& times, double eager) {
-    std::vector<ps> priority(trial.tails);
-    for (std::int32_t task = 0; task < trial.tasks.size(); ++task)
-        priority[task] -= static_cast<ps>(
-            eager * trial.tasks.chunk(task) *
-            static_cast<double>(times.duration[trial.tasks.hop(task)]));
-    return priority;
+std::vector<ps> priorities(const Tasks& tasks, std::vector<ps> tails, const HopTimes& times,
+                           double eager) {
+    for (std::int32_t task = 0; task < tasks.size(); ++task)
+        tails[task] -= static_cast<ps>(eager * tasks.chunk(task) *
+                                       static_cast<double>(times.duration[tasks.hop(task)]));
+    return tails;
 }
 
 }  // namespace
 
 Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
-                    std::uint64_t seed, int trials, ps bound, int threads, Progress& progress) {
-    constexpr int variants = std::size(eagerness);
-    std::vector<Trial> prepared(trials);
-    std::vector<Schedule> found(static_cast<std::size_t>(trials) * variants);
-    auto in_parallel = [&](std::size_t count, auto work) {
-        std::atomic<std::size_t> next{0};
-        auto body = [&] {
-            for (std::size_t i; (i = next++) < count && !progress.cancelled;) work(i);
-        };
-        std::vector<std::thread> pool;
-        for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t)
-            pool.emplace_back(body);
-        body();
-        for (auto& thread : pool) thread.join();
-        if (progress.cancelled) throw Cancelled();
-    };
-    in_parallel(prepared.size(), [&](std::size_t i) {
-        prepared[i] = prepare(hops, times, problem, seed + i, bound);
+                    std::uint64_t seed, ps bound, int threads, Progress& progress) {
+    if (hops.count() == 0) return {};
+    const auto trees = TreePacker(hops, times, problem, bound, seed)
+                           .pack(std::min(problem.chunks, most_trees));
+    if (trees.empty()) return {};
+    const auto tasks = make_tasks(hops, trees, problem.chunks);
+    const auto tails = tasks.tails(times);
+    Schedule found[std::size(eagerness)];
+    in_parallel(std::size(eagerness), threads, [&](std::size_t i) {
+        const auto priority = priorities(tasks, tails, times, eagerness[i]);
+        found[i] = list_schedule(hops, times, tasks, priority, progress);
     });
-    if (prepared[0].tasks.size() == 0) return {};
-    in_parallel(found.size(), [&](std::size_t i) {
-        const auto& trial = prepared[i / variants];
-        const auto priority = priorities(trial, times, eagerness[i % variants]);
-        found[i] = list_schedule(hops, times, trial.tasks, priority, progress);
-    });
-    return std::move(*std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
-        return a.time < b.time;
-    }));
+    if (progress.cancelled) throw Cancelled();
+    return std::move(*std::min_element(
+        std::begin(found), std::end(found),
+        [](const auto& a, const auto& b) { return a.time < b.time; }));
 }
 
 }  // namespace weft

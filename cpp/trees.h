@@ -19,9 +19,9 @@ struct TreeProblem {
     std::int32_t chunks;
 };
 
-// Plans trees whose links carry not much more than `bound`, and schedules them; the best of
-// `trials` seeds, the first of equals, on any number of threads.
+// Plans trees whose links carry not much more than `bound`, and schedules them. Time is `never` if
+// some member cannot be joined.
 Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
-                    std::uint64_t seed, int trials, ps bound, int threads, Progress& progress);
+                    std::uint64_t seed, ps bound, int threads, Progress& progress);
 
 }  // namespace weft

@@ -114,17 +114,12 @@ Schedule schedule_paths(const Hops& hops, const HopTimes& times,
 }  // namespace
 
 Schedule route_and_schedule(const Hops& hops, const HopTimes& times, const Unicast& unicast,
-                            std::uint64_t seed, int trials, ps bound, Progress& progress) {
-    Schedule best;
-    for (int trial = 0; trial < trials && best.time > bound; ++trial) {
-        std::vector<std::vector<std::int32_t>> paths;
-        Router router(hops, times, unicast, bound);
-        if (!router.route(seed + static_cast<std::uint64_t>(trial), paths)) return {};
-        Schedule schedule = schedule_paths(hops, times, paths, progress);
-        if (progress.cancelled) throw Cancelled();
-        if (schedule.time < best.time) best = std::move(schedule);
-    }
-    return best;
+                            std::uint64_t seed, ps bound, Progress& progress) {
+    std::vector<std::vector<std::int32_t>> paths;
+    if (!Router(hops, times, unicast, bound).route(seed, paths)) return {};
+    Schedule schedule = schedule_paths(hops, times, paths, progress);
+    if (progress.cancelled) throw Cancelled();
+    return schedule;
 }
 
 }  // namespace weft

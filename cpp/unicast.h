@@ -15,9 +15,9 @@ struct Unicast {
 };
 
 // Routes every chunk by the cheapest path, where a link gets dearer steeply as its load nears
-// `bound`, then lets each link carry the chunk with the longest way to go first. The best of
-// `trials` seeds is kept. Time is `never` if some chunk has no path.
+// `bound`, then lets each link carry the chunk with the longest way to go first. Time is `never`
+// if some chunk has no path.
 Schedule route_and_schedule(const Hops& hops, const HopTimes& times, const Unicast& unicast,
-                            std::uint64_t seed, int trials, ps bound, Progress& progress);
+                            std::uint64_t seed, ps bound, Progress& progress);
 
 }  // namespace weft

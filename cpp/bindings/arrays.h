@@ -28,7 +28,7 @@ std::span<const T> view(const Column<T>& column) {
 
 template <class T>
 std::vector<T> copy(const Column<T>& column) {
-    return {column.data(), column.data() + column.size()};
+    return std::vector<T>(column.data(), column.data() + column.size());
 }
 
 // Hands a vector to Python without copying it.

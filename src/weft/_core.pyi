@@ -48,7 +48,6 @@ def match(
     set_offsets: Int64,
     set_members: Int32,
     seed: int,
-    trials: int,
     bound: int,
     threads: int,
     progress: Progress,
@@ -60,7 +59,6 @@ def unicast(
     src: Int32,
     dst: Int32,
     seed: int,
-    trials: int,
     bound: int,
     progress: Progress,
 ) -> Schedule: ...
@@ -72,7 +70,6 @@ def trees(
     root: int,
     chunks: int,
     seed: int,
-    trials: int,
     bound: int,
     threads: int,
     progress: Progress,

@@ -49,36 +49,28 @@ def test_threads_never_change_the_result(case: Case) -> None:
 @given(cases(irregular()), st.integers(2, 6))
 def test_trials_count_up_from_the_seed(case: Case, trials: int) -> None:
     """The result of several trials is that of one of their seeds."""
-    if case.collective.kind == "all-reduce":
-        return
     many = case.run(trials=trials)
     check(many)
     seeds = range(case.seed, case.seed + trials)
     singles = [Case(case.network, case.collective, case.cost, seed).run() for seed in seeds]
-    assert many.algorithm.time <= max(single.algorithm.time for single in singles)
+    assert many.algorithm.time == min(single.algorithm.time for single in singles)
 
 
 def trial_times(case: Case) -> list[int]:
     return [case.run(trials=trials).algorithm.time for trials in (1, 2, 3, 5, 8)]
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    cases(irregular(npus=8, switches=0)), st.sampled_from(["all-gather", "scatter", "broadcast"])
-)
-def test_more_trials_are_never_worse_with_equal_chunks(case: Case, kind: str) -> None:
-    members = case.collective.group
-    root = None if kind == "all-gather" else case.collective.root or members[0]
-    equal = Collective.of(kind, members, 4096 * len(members) * 2, 2, root)
-    times = trial_times(Case(case.network, equal, case.cost, case.seed))
+@settings(max_examples=60, deadline=None)
+@given(cases(irregular(npus=8)))
+def test_more_trials_are_never_worse(case: Case) -> None:
+    times = trial_times(case)
     assert times == sorted(times, reverse=True)
 
 
-@pytest.mark.xfail(reason="trials are compared by slots, before the exact times are known")
 @pytest.mark.parametrize(
     ("kind", "alternate"), [("all-gather", 1), ("all-reduce", 1), ("reduce", 2)]
 )
-def test_more_trials_are_never_worse(kind: str, alternate: int) -> None:
+def test_more_trials_are_never_worse_on_switches(kind: str, alternate: int) -> None:
     network = load_topology("switch:4" if alternate > 1 else "ring:3*switch:2")
     network.bandwidth[::2] *= alternate
     demand = Collective.of(kind, network.members, 1 << 30, alternate if alternate > 1 else 3)
@@ -145,7 +137,6 @@ def test_extreme_links(
 @pytest.mark.parametrize(
     ("spec", "size", "rate"), [("ring:4", "1GiB", 1), ("line:8", "1PiB", 1000)]
 )
-@pytest.mark.xfail(reason="times past the clock's range are cut off or wrap around")
 def test_times_past_the_clock_are_refused(spec: str, size: str, rate: int) -> None:
     with pytest.raises(InputError):
         weft.synthesize(load_topology(spec, bandwidth=[rate]), "all-gather", size)
@@ -183,8 +174,10 @@ def test_groups(network: Topology, data: st.DataObject) -> None:
         ({"group": [0, -1]}, InputError, "distinct NPU numbers"),
         ({"seed": -1}, InputError, "seed -1"),
         ({"seed": 1 << 63}, InputError, "seed"),
-        ({"trials": 0}, InputError, "at least 1"),
-        ({"threads": 0}, InputError, "at least 1"),
+        ({"trials": 0}, InputError, "trials 0 is out of range"),
+        ({"threads": 0}, InputError, "threads 0 is out of range"),
+        ({"threads": 1 << 31}, InputError, "out of range"),
+        ({"trials": 1 << 31}, InputError, "out of range"),
         ({"alignment": 0}, InputError, "alignment 0"),
         ({"latency_model": "piplined"}, InputError, "did you mean 'pipelined'"),
         ({"switching": "cut"}, InputError, "unknown switching"),

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 
 from weft import _core
-from weft.algorithm import Algorithm, Routes, Transfers
+from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.synthesis.chunking import best_chunking
+from weft.synthesis.clock import check_clock
 from weft.synthesis.engines import Settings, plan
 from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.schedule import transfers_of
 from weft.topology.model import Topology
 
-__all__ = ["produce"]
+__all__ = ["MAX_THREADS", "MAX_TRIALS", "produce"]
+
+MAX_SEED = 2**63 - 1
+MAX_TRIALS = 1_000_000
+MAX_THREADS = 1024
 
 
 def produce(
@@ -37,48 +46,50 @@ def produce(
         Choose `Collective.chunks_per_share` for the least time, instead of taking it as given.
     cost
         Cost model; pipelined and cut-through by default.
-    seed, trials, threads, progress
-        See `weft.synthesis.engines.Settings`; by default a thread a core.
+    seed, trials, threads
+        Seeds to try, from `seed` on; the first of the best is kept. Same seeds, same result, on
+        any number of threads; by default one a core.
+    progress
+        Tells another thread how far the work is, and takes its word to give up.
 
     Raises
     ------
     UnreachableError
         If some chunk has no path to where it must go.
     """
-    settings = Settings(
-        cost or CostModel(),
-        seed,
-        trials,
-        os.cpu_count() or 1 if threads is None else threads,
-        progress or _core.Progress(),
-    )
-    _check(topology, collective, settings)
-
-    def with_chunks_of(demand: Collective) -> Algorithm:
-        transfers, routes, method = _produce(topology, demand, settings)
-        provenance: dict[str, str | int | float | bool] = {
-            "method": method,
-            "seed": seed,
-            "trials": trials,
-        }
-        return Algorithm((demand,), transfers, topology, routes, settings.cost, provenance)
-
-    if choose_chunks:
-        return best_chunking(topology, collective, settings.cost, with_chunks_of)
-    return with_chunks_of(collective)
-
-
-def _check(topology: Topology, collective: Collective, settings: Settings) -> None:
+    cost = cost or CostModel()
+    threads = os.cpu_count() or 1 if threads is None else threads
+    _check_settings(seed, trials, threads)
     topology.check_members(collective.group)
-    if settings.trials < 1 or settings.threads < 1:
-        raise InputError("trials and threads must be at least 1")
-    if not 0 <= settings.seed < 2**63:
-        raise InputError(f"seed {settings.seed} is out of range; expected 0 to 2^63 - 1")
+    check_clock(topology, collective)
+    workers = min(threads, trials)
+    settings = Settings(cost, seed, threads // workers, progress or _core.Progress())
+
+    def attempt(number: int) -> Algorithm:
+        mine = replace(settings, seed=(seed + number) & MAX_SEED)
+        if choose_chunks:
+            return best_chunking(topology, collective, cost, partial(_produce, topology, mine))
+        return _produce(topology, mine, collective)
+
+    with ThreadPoolExecutor(workers) as pool:
+        best = attempt(0)
+        for first in range(1, trials, workers):
+            batch = range(first, min(first + workers, trials))
+            best = min([best, *pool.map(attempt, batch)], key=lambda algorithm: algorithm.time)
+    return replace(best, provenance={**best.provenance, "seed": seed, "trials": trials})
 
 
-def _produce(
-    topology: Topology, collective: Collective, settings: Settings
-) -> tuple[Transfers, Routes, str]:
+def _check_settings(seed: int, trials: int, threads: int) -> None:
+    for name, value, least, most in (
+        ("seed", seed, 0, MAX_SEED),
+        ("trials", trials, 1, MAX_TRIALS),
+        ("threads", threads, 1, MAX_THREADS),
+    ):
+        if not least <= value <= most:
+            raise InputError(f"{name} {value} is out of range; expected {least} to {most}")
+
+
+def _produce(topology: Topology, settings: Settings, collective: Collective) -> Algorithm:
     chunks = collective.chunks
     if collective.kind == "all-reduce":
         phases, method = all_reduce(topology, collective, settings)
@@ -89,4 +100,5 @@ def _produce(
         schedule, method = plan(topology, chunks, settings)
         phases = [schedule]
     transfers, routes = transfers_of(phases, topology, settings.cost, chunks.bytes)
-    return transfers, routes, method
+    made_by = MappingProxyType({"method": method})
+    return Algorithm((collective,), transfers, topology, routes, settings.cost, made_by)

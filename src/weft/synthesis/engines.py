@@ -29,17 +29,14 @@ class Settings:
         The cost model to plan for.
     seed
         Same seed, same result, on any number of threads.
-    trials
-        Seeds to try, counted up from `seed`; the best is kept.
     threads
-        Threads to try them on.
+        Threads to work on.
     progress
         Tells another thread how far the work is, and takes its word to give up.
     """
 
     cost: CostModel
     seed: int
-    trials: int
     threads: int
     progress: _core.Progress = field(default_factory=_core.Progress)
 
@@ -95,7 +92,6 @@ def plan_trees(
         -1 if root is None else root,
         chunks,
         settings.seed,
-        settings.trials,
         goal,
         settings.threads,
         settings.progress,
@@ -120,7 +116,6 @@ def _spread(
         chunks.set_offsets,
         chunks.set_members,
         settings.seed,
-        settings.trials,
         goal,
         settings.threads,
         settings.progress,
@@ -140,7 +135,6 @@ def _unicast(
         src,
         dst,
         settings.seed,
-        settings.trials,
         goal,
         settings.progress,
     )
