@@ -68,9 +68,10 @@ class ListScheduler {
     }
 
     void start_ready_hops() {
-        std::sort(ready_.begin(), ready_.end(), [&](auto a, auto b) {
-            return waiting_[a].top() > waiting_[b].top();
-        });
+        if (!hops_.single_links)  // else no two hops compete
+            std::sort(ready_.begin(), ready_.end(), [&](auto a, auto b) {
+                return waiting_[a].top() > waiting_[b].top();
+            });
         for (auto hop : ready_) {
             is_ready_[hop] = false;
             if (ports_.take(hop, now_)) start(hop);

@@ -276,13 +276,13 @@ class Matcher {
 
     // Of equally wanted chunks the one with the fewest copies; some tens are looked at.
     std::int64_t rarest(const Candidates& found) {
-        constexpr int enough = 64;
+        constexpr int enough = 16;
         std::int64_t best = -1;
         std::uint32_t fewest = ~std::uint32_t{0};
         const auto first = random_.below(words_per_block);
         for (std::uint32_t i = 0, seen = 0; i < words_per_block && seen < enough; ++i) {
             const auto word = (first + i) % words_per_block;
-            for (auto bits = found.bits[word]; bits; bits &= bits - 1, ++seen) {
+            for (auto bits = found.bits[word]; bits && seen < enough; bits &= bits - 1, ++seen) {
                 const auto chunk = (found.block * words_per_block + word) * 64 +
                                    static_cast<std::uint32_t>(std::countr_zero(bits));
                 if (copies_[chunk] < fewest) fewest = copies_[chunk], best = chunk;

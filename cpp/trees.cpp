@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-constexpr std::int32_t most_trees = 256;
+// Chunks share trees: many trees load links more evenly, but take time to find.
+constexpr std::int32_t least_trees = 32, most_trees = 256;
 
 // How strongly earlier chunks go first, in hops of tail for each chunk. Without it all sums would
 // be finished before the first result is spread, and links idle that only spread.
@@ -64,7 +65,8 @@ Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& 
                     std::uint64_t seed, ps bound, int threads, Progress& progress) {
     if (hops.count() == 0) return {};
     const auto trees = TreePacker(hops, times, problem, bound, seed)
-                           .pack(std::min(problem.chunks, most_trees));
+                           .pack(std::min(problem.chunks, std::clamp(problem.chunks / 2,
+                                                                     least_trees, most_trees)));
     if (trees.empty()) return {};
     const auto tasks = make_tasks(hops, trees, problem.chunks);
     const auto tails = tasks.tails(times);

@@ -140,6 +140,28 @@ void bind_synthesis(nb::module_& module) {
         nb::arg("network"), nb::arg("route_offsets"), nb::arg("route_links"), nb::arg("cost"),
         nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("route"),
         nb::arg("chunk_bytes"));
+
+    module.def(
+        "tighten",
+        [](const Network& network, Column<std::int64_t> route_offsets,
+           Column<std::int32_t> route_links, CostModel cost, Column<std::int32_t> chunk,
+           Column<std::int32_t> src, Column<std::int32_t> dst, Column<std::int32_t> route,
+           Column<std::int64_t> start, Column<std::int64_t> end, std::int32_t chunks,
+           std::int64_t bytes) {
+            Times times;
+            std::vector<std::int32_t> order;
+            {
+                nb::gil_scoped_release release;
+                times = tighten(network, rows(route_offsets, route_links), cost,
+                                {view(chunk), view(src), view(dst), view(route)}, chunks, bytes,
+                                {copy(start), copy(end)}, order);
+            }
+            return std::tuple(give(std::move(order)), give(std::move(times.start)),
+                              give(std::move(times.end)));
+        },
+        nb::arg("network"), nb::arg("route_offsets"), nb::arg("route_links"), nb::arg("cost"),
+        nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("route"), nb::arg("start"),
+        nb::arg("end"), nb::arg("chunks"), nb::arg("bytes"));
 }
 
 }  // namespace weft::bindings

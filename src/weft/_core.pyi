@@ -85,6 +85,20 @@ def retime(
     route: Int32,
     chunk_bytes: Int64,
 ) -> tuple[Int64, Int64]: ...
+def tighten(
+    network: Network,
+    route_offsets: Int64,
+    route_links: Int32,
+    cost: CostModel,
+    chunk: Int32,
+    src: Int32,
+    dst: Int32,
+    route: Int32,
+    start: Int64,
+    end: Int64,
+    chunks: int,
+    bytes: int,  # noqa: A002
+) -> tuple[Int32, Int64, Int64]: ...  # order, start, end
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
 def time_for_chunks(first: Int64, gap: Int64, chunks: int) -> int: ...
 def time_for_bytes(first: Int64, bandwidth: Int64, bytes: float) -> int: ...  # noqa: A002

@@ -52,7 +52,7 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
         planned, method = _spread(topology, chunks, settings, slot, goal), "matching"
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)
-    schedule = Schedule.from_core(topology, planned)
+    schedule = Schedule.from_core(topology, planned, slot)
     if schedule.time > goal:
         schedule = schedule.tightened(topology, settings.cost, slot)
     if _has_one_root(chunks) and schedule.time > goal * _CLOSE:
@@ -96,7 +96,7 @@ def plan_trees(
         settings.threads,
         settings.progress,
     )
-    return Schedule.from_core(topology, planned).tightened(topology, settings.cost, slot)
+    return Schedule.from_core(topology, planned, slot).tightened(topology, settings.cost, slot)
 
 
 def _spread(

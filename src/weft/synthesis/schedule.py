@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,6 @@ from weft.cost import CostModel
 from weft.topology.model import Topology
 
 NEVER = 2**63 - 1
-
-_TIGHTENINGS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +33,13 @@ class Schedule:
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     routes: Routes
+    slot: int | None  # bytes of a chunk for which the times are exact; None if for none
 
     @classmethod
-    def from_core(cls, topology: Topology, planned: _core.Schedule) -> Schedule:
+    def from_core(cls, topology: Topology, planned: _core.Schedule, slot: int) -> Schedule:
         chunk, src, dst, reduce, route, start, end, offsets, links, _time = planned
         routes = Routes(offsets, links) if topology.switches else Routes.of_links(topology.links)
-        return cls(chunk, src, dst, reduce.view(np.bool_), route, start, end, routes)
+        return cls(chunk, src, dst, reduce.view(np.bool_), route, start, end, routes, slot)
 
     @property
     def time(self) -> int:
@@ -68,29 +68,28 @@ class Schedule:
             last - self.end[order],
             last - self.start[order],
             routes,
+            None,
         )
 
     def tightened(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
         """The same rows pushed together: as late as they may, then as early, while it helps."""
-        best, turned = self, topology.reversed()
-        for _ in range(_TIGHTENINGS):
-            late = best.backwards()._packed(turned, cost, slot)
-            early = late.backwards()._packed(topology, cost, slot)
-            if early.time >= best.time:
-                break
-            best = early
-        return best
+        order, start, end = _core.tighten(
+            topology.core,
+            self.routes.offsets,
+            self.routes.links,
+            cost.core,
+            self.chunk,
+            self.src,
+            self.dst,
+            self.route,
+            self.start,
+            self.end,
+            int(self.chunk.max(initial=-1)) + 1,
+            slot,
+        )
+        return replace(self, start=start, end=end, slot=slot)._reordered(order)
 
-    def _packed(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
-        """Every row as soon as it may, with slots for chunks of `slot` bytes."""
-        slots = np.full(int(self.chunk.max(initial=-1)) + 1, slot, dtype=np.int64)
-        start, end = _retimed(self, topology, cost, slots)
-        return replace(self, start=start, end=end)._by_start()
-
-    def _by_start(self) -> Schedule:
-        if np.all(self.start[:-1] <= self.start[1:]):
-            return self
-        order = np.argsort(self.start, kind="stable")
+    def _reordered(self, order: NDArray[np.integer[Any]]) -> Schedule:
         return Schedule(
             self.chunk[order],
             self.src[order],
@@ -100,6 +99,7 @@ class Schedule:
             self.start[order],
             self.end[order],
             self.routes,
+            self.slot,
         )
 
     def as_copies(self) -> Schedule:
@@ -118,8 +118,13 @@ def transfers_of(
     For each chunk the phases come one after the other; otherwise they overlap.
     """
     both = _joined(phases)
-    start, end = _retimed(both, topology, cost, chunk_bytes)
-    rows = replace(both, start=start, end=end)._by_start()
+    if both.slot is not None and (chunk_bytes == both.slot).all():
+        rows = both
+    else:
+        start, end = _retimed(both, topology, cost, chunk_bytes)
+        rows = replace(both, start=start, end=end)
+        if np.any(start[:-1] > start[1:]):
+            rows = rows._reordered(np.argsort(start, kind="stable"))
     transfers = Transfers(
         rows.chunk, rows.src, rows.dst, rows.reduce, rows.route, rows.start, rows.end
     )
@@ -156,6 +161,7 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
         np.concatenate([phase.start for phase in phases]),
         np.concatenate([phase.end for phase in phases]),
         routes,
+        None,
     )
 
 
