@@ -82,7 +82,7 @@ class NodeBounds {
             const ps held = serialization(bytes, bandwidth) + (cost_.blocking ? latency : 0);
             ps first = held + (ingress ? leads_.across : leads_.out_of)[link];
             if (!ingress || leads_.steady[link]) first = std::max(first, away);
-            result.push_back({first, held, bandwidth});
+            result.push_back({first, held, cost_.blocking ? latency : 0, bandwidth});
         }
         return result;
     }
@@ -102,10 +102,15 @@ class NodeBounds {
         const auto& side = load(npu, ingress);
         const auto fluid = gates(npu, ingress, 0, 0);
         const ps any = time_for_bytes(fluid, static_cast<double>(side.bytes));
-        const ps counted = time_for_chunks(gates(npu, ingress, classes_.smallest, 0), side.chunks);
+        const ps counted =
+            time_for_chunks(gates(npu, ingress, classes_.smallest, 0), crossing(side));
         const ps whole = std::max({any, counted, exact_bytes(side, fluid)});
         keep(whole, any, npu, kind_of(ingress));
         return whole;
+    }
+
+    Crossing crossing(const Load& side) const {
+        return {side.chunks, static_cast<double>(side.bytes), classes_.largest};
     }
 
     // Chunks differ by some bytes where sizes do not divide, and the count above takes them all
@@ -139,7 +144,7 @@ class NodeBounds {
         ps whole = 0, any = 0;
         for_some(rings, [&](ps away, const Load& rest) {
             const auto at = gates(npu, ingress, classes_.smallest, away);
-            whole = std::max({whole, away, time_for_chunks(at, rest.chunks)});
+            whole = std::max({whole, away, time_for_chunks(at, crossing(rest))});
         });
         for_some(rings_around(npu, ingress, 0), [&](ps away, const Load& rest) {
             const auto at = gates(npu, ingress, 0, away);

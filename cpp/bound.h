@@ -14,7 +14,7 @@ struct ChunkClasses {
     std::vector<bool> reduce;
     std::vector<std::int64_t> count;      // chunks
     std::vector<std::int64_t> bytes;      // in all
-    std::int64_t smallest;                // bytes of the smallest chunk
+    std::int64_t smallest, largest;       // bytes of a chunk
     Rows sets;
 };
 

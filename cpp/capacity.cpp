@@ -21,22 +21,34 @@ ps smallest(ps low, ps high, Enough enough) {
 
 }  // namespace
 
-ps time_for_chunks(std::span<const Gate> gates, std::int64_t chunks) {
-    if (chunks <= 0) return 0;
+ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing) {
+    if (crossing.chunks <= 0) return 0;
     if (gates.empty()) return never;
-    ps high = never;  // all of them over the one gate that would be first to finish
+    ps high = never;  // all of them, the largest, over the one gate that would be first to finish
     for (const auto& gate : gates) {
-        const auto time =
-            static_cast<unsigned __int128>(chunks) * static_cast<unsigned __int128>(gate.gap) +
-            static_cast<unsigned __int128>(gate.first);
+        const auto each =
+            std::max(gate.gap, serialization(crossing.largest, gate.bandwidth) + gate.overhead);
+        const auto time = static_cast<unsigned __int128>(crossing.chunks) *
+                              static_cast<unsigned __int128>(each) +
+                          static_cast<unsigned __int128>(gate.first);
         if (time < static_cast<unsigned __int128>(high)) high = static_cast<ps>(time);
     }
+    const auto largest = static_cast<double>(crossing.largest);
+    const double enough_bytes = crossing.bytes * (1 - 1e-12);
     return smallest(0, high, [&](ps time) {
         std::int64_t through = 0;
+        double bytes = 0;
         for (const auto& gate : gates) {
             if (time < gate.first) continue;
-            through += std::min((time - gate.first) / gate.gap + 1, chunks);
-            if (through >= chunks) return true;
+            const auto count = std::min((time - gate.first) / gate.gap + 1, crossing.chunks);
+            // The first hold may have begun before `first`, by as much as the largest takes.
+            const auto room = static_cast<double>(time - gate.first - (count - 1) * gate.overhead) *
+                                  static_cast<double>(gate.bandwidth) * 1e-12 +
+                              largest;
+            const auto full = static_cast<double>(count) * largest;
+            through += count;
+            bytes += std::max(std::min(full, room), full - largest);
+            if (through >= crossing.chunks && bytes >= enough_bytes) return true;
         }
         return false;
     });

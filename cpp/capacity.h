@@ -8,16 +8,26 @@
 
 namespace weft {
 
-// A link: the first chunk over it is across at `first` at the soonest, another every `gap`.
+// A link: the first of the smallest chunks over it is across at `first` at the soonest, another
+// every `gap`, of which `overhead` is α and not bytes.
 struct Gate {
     ps first;
     ps gap;
+    ps overhead;
     std::int64_t bandwidth;  // bytes per second
 };
 
-// The smallest T by which `chunks` whole chunks can have crossed. A gate lets
-// floor((T - first) / gap) + 1 through.
-ps time_for_chunks(std::span<const Gate> gates, std::int64_t chunks);
+// What must cross: whole chunks, no larger than `largest`.
+struct Crossing {
+    std::int64_t chunks;
+    double bytes;
+    std::int64_t largest;
+};
+
+// The smallest T by which whole chunks can have crossed. A gate lets c = floor((T - first) / gap)
+// + 1 of the smallest through, so no more chunks; and no more bytes than c of the largest, nor
+// than there is time for besides c overheads.
+ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing);
 
 // The same for bytes that may be cut at will: no byte crosses a gate before its `first`, which
 // is then α alone. Rounded down, so that it stays a bound.

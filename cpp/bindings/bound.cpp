@@ -14,10 +14,11 @@ namespace weft::bindings {
 namespace {
 
 std::vector<Gate> gates(const Column<std::int64_t>& first, const Column<std::int64_t>& gap,
+                        const Column<std::int64_t>& overhead,
                         const Column<std::int64_t>& bandwidth) {
     std::vector<Gate> result(first.size());
     for (std::size_t i = 0; i < result.size(); ++i)
-        result[i] = {first.data()[i], gap.data()[i], bandwidth.data()[i]};
+        result[i] = {first.data()[i], gap.data()[i], overhead.data()[i], bandwidth.data()[i]};
     return result;
 }
 
@@ -36,15 +37,19 @@ void bind_bound(nb::module_& module) {
 
     module.def(
         "time_for_chunks",
-        [](Column<std::int64_t> first, Column<std::int64_t> gap, std::int64_t chunks) {
-            return time_for_chunks(gates(first, gap, gap), chunks);
+        [](Column<std::int64_t> first, Column<std::int64_t> gap, Column<std::int64_t> overhead,
+           Column<std::int64_t> bandwidth, std::int64_t chunks, double bytes,
+           std::int64_t largest) {
+            return time_for_chunks(gates(first, gap, overhead, bandwidth),
+                                   {chunks, bytes, largest});
         },
-        nb::arg("first"), nb::arg("gap"), nb::arg("chunks"));
+        nb::arg("first"), nb::arg("gap"), nb::arg("overhead"), nb::arg("bandwidth"),
+        nb::arg("chunks"), nb::arg("bytes"), nb::arg("largest"));
 
     module.def(
         "time_for_bytes",
         [](Column<std::int64_t> first, Column<std::int64_t> bandwidth, double bytes) {
-            return time_for_bytes(gates(first, first, bandwidth), bytes);
+            return time_for_bytes(gates(first, first, first, bandwidth), bytes);
         },
         nb::arg("first"), nb::arg("bandwidth"), nb::arg("bytes"));
 
@@ -57,8 +62,8 @@ void bind_bound(nb::module_& module) {
 
     module.def(
         "node_bound",
-        [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> pre,
-           Column<std::int32_t> post, Column<bool> reduce, Column<std::int64_t> count,
+        [](const Network& network, CostModel cost, std::int64_t smallest, std::int64_t largest,
+           Column<std::int32_t> pre, Column<std::int32_t> post, Column<bool> reduce, Column<std::int64_t> count,
            Column<std::int64_t> total_bytes, Column<std::int64_t> set_offsets,
            Column<std::int32_t> set_members, ps enough, std::int64_t budget) {
             nb::gil_scoped_release release;
@@ -68,14 +73,15 @@ void bind_bound(nb::module_& module) {
                                                          reduce.data() + reduce.size()),
                                        copy(count),
                                        copy(total_bytes),
-                                       bytes,
+                                       smallest,
+                                       largest,
                                        rows(set_offsets, set_members)};
             const auto bound = node_bound(network, cost, classes, enough, budget);
             return std::tuple(bound.whole_chunks, bound.any_chunks, bound.npu,
                               static_cast<int>(bound.kind));
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("pre"), nb::arg("post"),
-        nb::arg("reduce"), nb::arg("count"), nb::arg("total_bytes"), nb::arg("set_offsets"),
+        nb::arg("network"), nb::arg("cost"), nb::arg("smallest"), nb::arg("largest"),
+        nb::arg("pre"), nb::arg("post"), nb::arg("reduce"), nb::arg("count"), nb::arg("total_bytes"), nb::arg("set_offsets"),
         nb::arg("set_members"), nb::arg("enough"), nb::arg("budget"));
 
     module.def(

@@ -100,13 +100,22 @@ def tighten(
     bytes: int,  # noqa: A002
 ) -> tuple[Int32, Int64, Int64]: ...  # order, start, end
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
-def time_for_chunks(first: Int64, gap: Int64, chunks: int) -> int: ...
+def time_for_chunks(
+    first: Int64,
+    gap: Int64,
+    overhead: Int64,
+    bandwidth: Int64,
+    chunks: int,
+    bytes: float,  # noqa: A002
+    largest: int,
+) -> int: ...
 def time_for_bytes(first: Int64, bandwidth: Int64, bytes: float) -> int: ...  # noqa: A002
 def leads(network: Network, cost: CostModel) -> Int64: ...
 def node_bound(
     network: Network,
     cost: CostModel,
-    bytes: int,  # noqa: A002
+    smallest: int,
+    largest: int,
     pre: Int32,
     post: Int32,
     reduce: Bool,

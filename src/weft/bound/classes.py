@@ -22,8 +22,8 @@ class ChunkClasses:
         How many chunks.
     bytes
         How many bytes in all.
-    smallest
-        Bytes of the smallest chunk of any class.
+    smallest, largest
+        Bytes of the smallest and of the largest chunk of any class.
     """
 
     pre: NDArray[np.int32]
@@ -32,12 +32,13 @@ class ChunkClasses:
     count: NDArray[np.int64]
     bytes: NDArray[np.int64]
     smallest: int
+    largest: int
     set_offsets: NDArray[np.int64]
     set_members: NDArray[np.int32]
 
     @classmethod
     def of(cls, chunks: Chunks) -> ChunkClasses:
-        """Group the chunks; those that need not move are left out."""
+        """Group the chunks."""
         rows = np.stack([chunks.pre, chunks.post, chunks.reduce.astype(np.int32)], axis=1)
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         inverse = inverse.reshape(-1)
@@ -51,6 +52,7 @@ class ChunkClasses:
             count,
             total,
             int(chunks.bytes.min(initial=1 << 62)),
+            int(chunks.bytes.max(initial=1)),
             chunks.set_offsets,
             chunks.set_members,
         )
@@ -60,7 +62,9 @@ class ChunkClasses:
 
     def resized(self, chunk_bytes: int) -> ChunkClasses:
         """The same with every chunk `chunk_bytes` long."""
-        return replace(self, bytes=self.count * chunk_bytes, smallest=chunk_bytes)
+        return replace(
+            self, bytes=self.count * chunk_bytes, smallest=chunk_bytes, largest=chunk_bytes
+        )
 
     def members(self, number: int) -> NDArray[np.int32]:
         return self.set_members[self.set_offsets[number] : self.set_offsets[number + 1]]

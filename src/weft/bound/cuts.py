@@ -69,7 +69,7 @@ def bound_of_cut(
     if chunks == 0:
         return 0, 0
     total = float(classes.bytes[crossing].sum())
-    return time_through(topology, links, cost, classes.smallest, chunks, total)
+    return time_through(topology, links, cost, classes, chunks, total)
 
 
 def _searches(topology: Topology, classes: ChunkClasses) -> Iterator[Search]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.bound.classes import ChunkClasses
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
@@ -14,22 +15,24 @@ def time_through(
     topology: Topology,
     links: NDArray[np.intp],
     cost: CostModel,
-    smallest: int,
+    classes: ChunkClasses,
     chunks: int,
     total_bytes: float,
 ) -> tuple[int, int]:
     """Picoseconds until `chunks` whole chunks, or `total_bytes` cut at will, can have crossed.
 
-    Whole chunks count in two ways, of which the stronger holds: by their number, each taken for
-    the `smallest`, and by their exact bytes plus, where α blocks, the α each of them holds its
-    link, on the link where that costs least.
+    Whole chunks count in two ways, of which the stronger holds: by their number, as whole
+    chunks between the smallest and the largest of `classes`, and by their exact bytes plus,
+    where α blocks, the α each of them holds its link, on the link where that costs least.
     """
     bandwidth, latency = topology.bandwidth[links], topology.latency[links]
-    push = _core.serialization(smallest, bandwidth)
+    push = _core.serialization(classes.smallest, bandwidth)
     lead = _core.leads(topology.core, cost.core)[links]
     held = latency if cost.latency_model == "blocking" else np.zeros_like(latency)
     ideal = _core.time_for_bytes(held + lead, bandwidth, total_bytes)
-    counted = _core.time_for_chunks(push + held + lead, push + held, chunks)
+    counted = _core.time_for_chunks(
+        push + held + lead, push + held, held, bandwidth, chunks, total_bytes, classes.largest
+    )
     overhead = float((held * (bandwidth / 1e12)).min(initial=np.inf)) if len(links) else 0.0
     exact = _core.time_for_bytes(lead, bandwidth, total_bytes + overhead * chunks)
     return max(counted, exact, ideal), ideal

@@ -28,6 +28,7 @@ def node_bound(
         topology.core,
         cost.core,
         classes.smallest,
+        classes.largest,
         classes.pre,
         classes.post,
         classes.reduce,
@@ -63,5 +64,5 @@ def gossip_bound(
     chunks = int((receives * classes.count).sum())
     total = float((receives * classes.bytes.astype(float)).sum())
     into_npus = np.flatnonzero(topology.dst < topology.npus)
-    time, ideal = time_through(topology, into_npus, cost, classes.smallest, chunks, total)
+    time, ideal = time_through(topology, into_npus, cost, classes, chunks, total)
     return time, "gossip", ideal
