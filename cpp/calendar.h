@@ -1,7 +1,6 @@
 // When a link is taken: a set of intervals that do not overlap, most of them grown together.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "cost.h"
@@ -13,8 +12,8 @@ class Calendar {
     // The earliest time from `begin` on at which the link is free for `length`.
     ps next_gap(ps begin, ps length) const {
         if (taken_.empty() || begin >= taken_.back().end) return begin;
-        auto busy = std::upper_bound(taken_.begin(), taken_.end(), begin,
-                                     [](ps time, const Interval& i) { return time < i.end; });
+        auto busy = taken_.end();  // most look near the end
+        while (busy != taken_.begin() && (busy - 1)->end > begin) --busy;
         for (; busy != taken_.end() && busy->begin < begin + length; ++busy) begin = busy->end;
         return begin;
     }
@@ -23,9 +22,7 @@ class Calendar {
     void take(ps begin, ps length) {
         const ps end = begin + length;
         auto after = taken_.end();
-        if (!taken_.empty() && begin < taken_.back().end)
-            after = std::upper_bound(taken_.begin(), taken_.end(), begin,
-                                     [](ps time, const Interval& i) { return time < i.begin; });
+        while (after != taken_.begin() && (after - 1)->begin > begin) --after;
         const bool joins_before = after != taken_.begin() && (after - 1)->end == begin;
         const bool joins_after = after != taken_.end() && after->begin == end;
         if (joins_before && joins_after) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "calendar.h"
+#include "radix.h"
 
 namespace weft {
 namespace {
@@ -121,21 +121,20 @@ Times tighten(const Network& network, const Rows& routes, CostModel cost, const 
     constexpr ps worth = 200;  // another round if one gains more than a two hundredth
     const std::vector<std::int64_t> sizes(chunks, bytes);
     const Rows back_routes = turned_round(routes);
-    order.resize(rows.size());
-    std::iota(order.begin(), order.end(), 0);
-    auto by_latest_end = [&](const std::vector<ps>& end) {
-        std::stable_sort(order.begin(), order.end(),
-                         [&](auto a, auto b) { return end[a] > end[b]; });
+    auto by_latest_end = [](std::vector<ps> end) {
+        const ps last = latest(end);
+        for (auto& time : end) time = last - time;
+        return order_by(end);
     };
     ps time = latest(times.end);
     for (int round = 0; round < rounds; ++round) {
         Times back = times, forth = times;
-        by_latest_end(times.end);
+        order = by_latest_end(times.end);
         Placement backwards(network, back_routes, cost, sizes);
         for (auto i : order)
             backwards.place(rows.chunk[i], rows.dst[i], rows.src[i], rows.route[i], back.start[i],
                             back.end[i]);
-        by_latest_end(back.end);
+        order = by_latest_end(back.end);
         Placement forwards(network, routes, cost, sizes);
         for (auto i : order)
             forwards.place(rows.chunk[i], rows.src[i], rows.dst[i], rows.route[i], forth.start[i],
@@ -145,9 +144,7 @@ Times tighten(const Network& network, const Rows& routes, CostModel cost, const 
         if (gained <= time / worth) break;
         time -= gained;
     }
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](auto a, auto b) { return times.start[a] < times.start[b]; });
+    order = order_by(times.start);
     return times;
 }
 

@@ -15,6 +15,8 @@ from weft.errors import UnreachableError
 from weft.synthesis.schedule import NEVER, Schedule
 from weft.topology.model import Topology
 
+# A schedule is pushed together if it takes longer than this over its goal.
+_TIGHT = 1.001
 # Trees are tried where another method leaves more than this between it and its goal.
 _CLOSE = 1.02
 
@@ -53,7 +55,7 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)
     schedule = Schedule.from_core(topology, planned, slot)
-    if schedule.time > goal:
+    if schedule.time > goal * _TIGHT:
         schedule = schedule.tightened(topology, settings.cost, slot)
     if _has_one_root(chunks) and schedule.time > goal * _CLOSE:
         root = int(chunks.members(int(chunks.pre[0]))[0])

@@ -1,0 +1,1 @@
+"""Figures beside the published ones: ``make bench``. Ratios and times, never asserts."""
