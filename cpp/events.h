@@ -16,6 +16,9 @@ struct Event {
     std::uint32_t detail;
 };
 
+// Event::detail of an event that frees a bundle of links, where others tell of an arrival.
+inline constexpr std::uint32_t release = ~std::uint32_t{0};
+
 // Events are pushed a fixed delay ahead of a clock that never runs backwards. So events of one
 // delay come out in the order they went in: one FIFO a delay is enough, and a heap is needed
 // only when there are many different delays.

@@ -13,8 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t release = ~std::uint32_t{0};  // Event::detail: a bundle is free again
-
 template <class Ports>
 class Matcher {
   public:

@@ -45,6 +45,21 @@ Scheduled give_schedule(const Hops& hops, const HopTimes& times, Schedule&& sche
             schedule.time};
 }
 
+// Runs a planner for chunks of `bytes`, without the interpreter's lock.
+template <class Plan>
+Scheduled planned(const Network& network, CostModel cost, std::int64_t bytes, Plan plan) {
+    Hops hops;
+    HopTimes times;
+    Schedule schedule;
+    {
+        nb::gil_scoped_release release;
+        hops = find_hops(network);
+        times = time_hops(network, hops, cost, bytes);
+        schedule = plan(hops, times);
+    }
+    return give_schedule(hops, times, std::move(schedule));
+}
+
 }  // namespace
 
 void bind_synthesis(nb::module_& module) {
@@ -60,43 +75,26 @@ void bind_synthesis(nb::module_& module) {
         [](const Network& network, CostModel cost, std::int64_t bytes,
            Column<std::int64_t> holder_offsets, Column<std::int32_t> holders,
            Column<std::int32_t> takers, Column<std::int64_t> set_offsets,
-           Column<std::int32_t> set_members, std::uint64_t seed, ps bound,
-           int threads, Progress& progress) {
-            Hops hops;
-            HopTimes times;
-            Schedule schedule;
-            {
-                nb::gil_scoped_release release;
-                hops = find_hops(network);
-                times = time_hops(network, hops, cost, bytes);
+           Column<std::int32_t> set_members, std::uint64_t seed, ps bound, int threads,
+           Progress& progress) {
+            return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
                 const Spread spread{rows(holder_offsets, holders), copy(takers),
                                     rows(set_offsets, set_members)};
-                schedule = search(network, hops, times, spread, bytes, seed, bound, threads,
-                                  progress);
-            }
-            return give_schedule(hops, times, std::move(schedule));
+                return search(network, hops, times, spread, bytes, seed, bound, threads, progress);
+            });
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("holder_offsets"),
         nb::arg("holders"), nb::arg("takers"), nb::arg("set_offsets"), nb::arg("set_members"),
-        nb::arg("seed"), nb::arg("bound"), nb::arg("threads"),
-        nb::arg("progress"));
+        nb::arg("seed"), nb::arg("bound"), nb::arg("threads"), nb::arg("progress"));
 
     module.def(
         "unicast",
         [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> src,
-           Column<std::int32_t> dst, std::uint64_t seed, ps bound,
-           Progress& progress) {
-            Hops hops;
-            HopTimes times;
-            Schedule schedule;
-            {
-                nb::gil_scoped_release release;
-                hops = find_hops(network);
-                times = time_hops(network, hops, cost, bytes);
-                schedule = route_and_schedule(hops, times, {copy(src), copy(dst)}, seed,
-                                              bound, progress);
-            }
-            return give_schedule(hops, times, std::move(schedule));
+           Column<std::int32_t> dst, std::uint64_t seed, ps bound, Progress& progress) {
+            return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
+                return route_and_schedule(hops, times, {copy(src), copy(dst)}, seed, bound,
+                                          progress);
+            });
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("src"), nb::arg("dst"),
         nb::arg("seed"), nb::arg("bound"), nb::arg("progress"));
@@ -106,17 +104,10 @@ void bind_synthesis(nb::module_& module) {
         [](const Network& network, CostModel cost, std::int64_t bytes,
            Column<std::int32_t> members, std::int32_t root, std::int32_t chunks,
            std::uint64_t seed, ps bound, int threads, Progress& progress) {
-            Hops hops;
-            HopTimes times;
-            Schedule schedule;
-            {
-                nb::gil_scoped_release release;
-                hops = find_hops(network);
-                times = time_hops(network, hops, cost, bytes);
-                schedule = plan_trees(hops, times, {copy(members), root, chunks}, seed,
-                                      bound, threads, progress);
-            }
-            return give_schedule(hops, times, std::move(schedule));
+            return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
+                return plan_trees(hops, times, {copy(members), root, chunks}, seed, bound,
+                                  threads, progress);
+            });
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("members"),
         nb::arg("root"), nb::arg("chunks"), nb::arg("seed"), nb::arg("bound"),

@@ -50,6 +50,21 @@ class Routes:
         return cls(np.arange(links + 1, dtype=np.int64), np.arange(links, dtype=np.int32))
 
 
+COLUMN_TYPES: dict[str, type[np.generic]] = {
+    "chunk": np.int32,
+    "src": np.int32,
+    "dst": np.int32,
+    "reduce": np.bool_,
+    "route": np.int32,
+    "start": np.int64,
+    "end": np.int64,
+    "src_place": np.int32,
+    "dst_place": np.int32,
+    "dep_offsets": np.int64,
+    "deps": np.int64,
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Transfers:
     """Rows in an order in which they could run one after the other.

@@ -9,26 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Transfers
+from weft.algorithm import COLUMN_TYPES, Transfers
 from weft.errors import InputError
 from weft.formats._chakra_attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
 
 Int64 = NDArray[np.int64]
 
 MAX_ROWS = 500_000_000  # ASTRA-sim takes tags modulo this
-DTYPES: dict[str, type[np.generic]] = {
-    "chunk": np.int32,
-    "src": np.int32,
-    "dst": np.int32,
-    "reduce": np.bool_,
-    "route": np.int32,
-    "start": np.int64,
-    "end": np.int64,
-    "src_place": np.int32,
-    "dst_place": np.int32,
-    "dep_offsets": np.int64,
-    "deps": np.int64,
-}
 # Columns a table may lack, in the order of their attributes.
 OPTIONAL = ("route", "start", "end", "src_place", "dst_place", "deps")
 
@@ -36,7 +23,7 @@ OPTIONAL = ("route", "start", "end", "src_place", "dst_place", "deps")
 def standard_columns(table: Transfers) -> Transfers:
     """The same table with the types the kernels want; columns that have them are not copied."""
     columns: dict[str, Any] = {
-        name: np.ascontiguousarray(column, dtype=DTYPES[name])
+        name: np.ascontiguousarray(column, dtype=COLUMN_TYPES[name])
         for name, column in table.columns().items()
     }
     return replace(table, **columns)

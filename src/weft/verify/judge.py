@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, Routes, Transfers
+from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
 from weft.errors import InputError
 from weft.units import format_size
 from weft.verify.verdict import Verdict
@@ -17,19 +17,6 @@ from weft.verify.wording import word
 MAX_ROWS = (1 << 32) - 1
 MAX_NPUS = 1 << 24
 
-_TYPES = {
-    "chunk": np.int32,
-    "src": np.int32,
-    "dst": np.int32,
-    "reduce": np.bool_,
-    "route": np.int32,
-    "start": np.int64,
-    "end": np.int64,
-    "src_place": np.int32,
-    "dst_place": np.int32,
-    "dep_offsets": np.int64,
-    "deps": np.int64,
-}
 _TOGETHER = (("route", "start", "end"), ("dep_offsets", "deps"))
 
 
@@ -70,7 +57,7 @@ def _malformed_columns(transfers: Transfers) -> str | None:
     """What is wrong with the shapes of the columns, if anything."""
     columns = transfers.columns()
     for name, column in columns.items():
-        if (wrong := _malformed(name, column, _TYPES[name])) is not None:
+        if (wrong := _malformed(name, column, COLUMN_TYPES[name])) is not None:
             return wrong
         expected = len(transfers) + (name == "dep_offsets")
         if name != "deps" and len(column) != expected:
@@ -100,7 +87,7 @@ def _malformed(name: str, column: NDArray[np.generic], expected: type[np.generic
 
 
 def _judge(algorithm: Algorithm) -> _core.Violation | None:
-    columns: dict[str, Any] = dict.fromkeys(_TYPES)
+    columns: dict[str, Any] = dict.fromkeys(COLUMN_TYPES)
     for name, column in algorithm.transfers.columns().items():
         columns[name] = np.ascontiguousarray(column)
     chunks, topology, routes = algorithm.chunks, algorithm.topology, algorithm.routes
