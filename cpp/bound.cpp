@@ -80,9 +80,10 @@ class NodeBounds {
         for (auto link : (ingress ? net_.in : net_.out)[npu]) {
             const auto [bandwidth, latency] = net_.speed[link];
             const ps held = serialization(bytes, bandwidth) + (cost_.blocking ? latency : 0);
+            const ps opens = held + (ingress ? leads_.once : leads_.out_of)[link];
             ps first = held + (ingress ? leads_.across : leads_.out_of)[link];
             if (!ingress || leads_.steady[link]) first = std::max(first, away);
-            result.push_back({first, held, cost_.blocking ? latency : 0, bandwidth});
+            result.push_back({opens, first, held, cost_.blocking ? latency : 0, bandwidth});
         }
         return result;
     }

@@ -30,7 +30,7 @@ ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing) {
             std::max(gate.gap, serialization(crossing.largest, gate.bandwidth) + gate.overhead);
         const auto time = static_cast<unsigned __int128>(crossing.chunks) *
                               static_cast<unsigned __int128>(each) +
-                          static_cast<unsigned __int128>(gate.first);
+                          static_cast<unsigned __int128>(std::max(gate.first, gate.opens));
         if (time < static_cast<unsigned __int128>(high)) high = static_cast<ps>(time);
     }
     const auto largest = static_cast<double>(crossing.largest);
@@ -39,7 +39,7 @@ ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing) {
         std::int64_t through = 0;
         double bytes = 0;
         for (const auto& gate : gates) {
-            if (time < gate.first) continue;
+            if (time < std::max(gate.first, gate.opens)) continue;
             const auto count = std::min((time - gate.first) / gate.gap + 1, crossing.chunks);
             // The first hold may have begun before `first`, by as much as the largest takes.
             const auto room = static_cast<double>(time - gate.first - (count - 1) * gate.overhead) *
@@ -61,15 +61,16 @@ ps time_for_bytes(std::span<const Gate> gates, double bytes) {
     // then step down by more than their error.
     double high = static_cast<double>(never);
     for (const auto& gate : gates)
-        high = std::min(high, static_cast<double>(gate.first) +
+        high = std::min(high, static_cast<double>(std::max(gate.first, gate.opens)) +
                                   bytes * 1e12 / static_cast<double>(gate.bandwidth));
     double low = 0;
     for (int i = 0; i < 100 && high - low > 0.25; ++i) {
         const double middle = (low + high) / 2;
         double carried = 0;
         for (const auto& gate : gates)
-            carried += std::max(0.0, middle - static_cast<double>(gate.first)) *
-                       static_cast<double>(gate.bandwidth);
+            if (middle >= static_cast<double>(gate.opens))
+                carried += std::max(0.0, middle - static_cast<double>(gate.first)) *
+                           static_cast<double>(gate.bandwidth);
         (carried >= bytes * 1e12 ? high : low) = middle;
     }
     const double error = 1e-12 + 1e-15 * static_cast<double>(gates.size());

@@ -8,9 +8,10 @@
 
 namespace weft {
 
-// A link: the first of the smallest chunks over it is across at `first` at the soonest, another
-// every `gap`, of which `overhead` is α and not bytes.
+// A link: nothing is across before it `opens`. From then on, as if the first of the smallest chunks
+// were across at `first`, and another every `gap`, of which `overhead` is α and not bytes.
 struct Gate {
+    ps opens;
     ps first;
     ps gap;
     ps overhead;

@@ -39,13 +39,13 @@ struct Hold {
 
 // How long a hop over `links` takes; `holds[i]` says when it holds the i-th of them.
 //
-// Cut-through: bytes over the smallest bandwidth plus the sum of α. Links up to the (first)
-// slowest are held from the hop's start, links after it up to the hop's end, each for bytes over
+// Cut-through: bytes over the smallest bandwidth plus the sum of α. Links up to the slowest (the
+// first of the smallest bandwidth, whatever the bytes) are held from the hop's start, links after it up to the hop's end, each for bytes over
 // its own bandwidth, so a fast link still carries several slow flows. Store-and-forward: link
 // after link. Where α blocks, each link is held for its own α as well.
 inline ps hop(CostModel cost, std::int64_t bytes, std::span<const Speed> links,
               std::span<Hold> holds) {
-    ps latency = 0, slowest_time = -1;
+    ps latency = 0, slowest_time = 0;
     std::size_t slowest = 0;
     for (std::size_t i = 0; i < links.size(); ++i) {
         const ps push = serialization(bytes, links[i].bandwidth);
@@ -53,7 +53,8 @@ inline ps hop(CostModel cost, std::int64_t bytes, std::span<const Speed> links,
         holds[i] = {cost.store_and_forward ? latency : 0, held};
         if (cost.store_and_forward) latency += push;
         latency += links[i].latency;
-        if (push > slowest_time) slowest_time = push, slowest = i;
+        if (links[i].bandwidth < links[slowest].bandwidth) slowest = i;
+        if (slowest == i) slowest_time = push;
     }
     if (cost.store_and_forward) return latency;
     const ps duration = slowest_time + latency;

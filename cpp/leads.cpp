@@ -39,23 +39,25 @@ Leads find_leads(const Network& net, CostModel cost) {
     };
     const auto latency_before = through_switches(net, false, 0, never, add, std::less<>{});
     const auto latency_after = through_switches(net, true, 0, never, add, std::less<>{});
-    // The widest and the narrowest that a way from an NPU to each switch can be.
+    // The widest and the narrowest that a way from an NPU to each switch can be, and the narrowest
+    // from there on.
     const auto widest = through_switches(net, false, never, -1, narrow, std::greater<>{});
     const auto narrowest = through_switches(net, false, never - 1, never, narrow, std::less<>{});
+    const auto narrowest_on = through_switches(net, true, never - 1, never, narrow, std::less<>{});
 
     Leads leads;
     for (std::int32_t link = 0; link < net.links(); ++link) {
         const auto src = net.src[link], dst = net.dst[link];
         const auto [bandwidth, latency] = net.speed[link];
         const bool behind_switch = net.is_switch(src) && !cost.store_and_forward;
-        const bool maybe_early = behind_switch && widest[src] > bandwidth;
+        // Held from the hop's start if no link before is as slow as the slowest from here on.
+        const bool maybe_early =
+            behind_switch && widest[src] > std::min(bandwidth, narrowest_on[dst]);
         const bool maybe_late = behind_switch && narrowest[src] <= bandwidth;
         const ps held = cost.blocking ? latency : 0;
         const bool reached = latency_before[src] != never && latency_after[dst] != never;
-        const ps before = reached && !(maybe_early && maybe_late)
-                              ? latency_before[src] + latency - held
-                              : 0;
-        leads.across.push_back(before);
+        leads.once.push_back(reached ? latency_before[src] + latency - held : 0);
+        leads.across.push_back(maybe_early && maybe_late ? 0 : leads.once.back());
         leads.out_of.push_back(reached ? latency_after[dst] + latency - held : 0);
         leads.steady.push_back(!maybe_early);
     }

@@ -10,9 +10,10 @@
 namespace weft {
 
 struct Leads {
-    // Time a hop takes at the least besides its hold of the link, before it or after it: so k
-    // chunks over the link take at least k holds and one lead.
-    std::vector<ps> across;  // of any link
+    // Time a hop takes at the least besides its hold of the link, before it or after it.
+    std::vector<ps> once;    // of one hop
+    std::vector<ps> across;  // of several, of which the first waits before or the last after: so
+                             // k chunks over the link take at least k holds and this once
     std::vector<ps> out_of;  // of a link out of an NPU, which every hop holds from its start
 
     // For a link into an NPU: whether chunks arrive over it no closer than its holds follow each

@@ -272,7 +272,7 @@ class Matcher {
         return found.wanted_by < 0 ? -1 : rarest(found);
     }
 
-    // Of equally wanted chunks the one with the fewest copies; some tens are looked at.
+    // Of equally wanted chunks the one with the fewest copies; a few are looked at.
     std::int64_t rarest(const Candidates& found) {
         constexpr int enough = 16;
         std::int64_t best = -1;

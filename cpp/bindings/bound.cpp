@@ -13,12 +13,13 @@
 namespace weft::bindings {
 namespace {
 
-std::vector<Gate> gates(const Column<std::int64_t>& first, const Column<std::int64_t>& gap,
-                        const Column<std::int64_t>& overhead,
+std::vector<Gate> gates(const Column<std::int64_t>& opens, const Column<std::int64_t>& first,
+                        const Column<std::int64_t>& gap, const Column<std::int64_t>& overhead,
                         const Column<std::int64_t>& bandwidth) {
     std::vector<Gate> result(first.size());
     for (std::size_t i = 0; i < result.size(); ++i)
-        result[i] = {first.data()[i], gap.data()[i], overhead.data()[i], bandwidth.data()[i]};
+        result[i] = {opens.data()[i], first.data()[i], gap.data()[i], overhead.data()[i],
+                     bandwidth.data()[i]};
     return result;
 }
 
@@ -37,26 +38,28 @@ void bind_bound(nb::module_& module) {
 
     module.def(
         "time_for_chunks",
-        [](Column<std::int64_t> first, Column<std::int64_t> gap, Column<std::int64_t> overhead,
-           Column<std::int64_t> bandwidth, std::int64_t chunks, double bytes,
-           std::int64_t largest) {
-            return time_for_chunks(gates(first, gap, overhead, bandwidth),
+        [](Column<std::int64_t> opens, Column<std::int64_t> first, Column<std::int64_t> gap,
+           Column<std::int64_t> overhead, Column<std::int64_t> bandwidth, std::int64_t chunks,
+           double bytes, std::int64_t largest) {
+            return time_for_chunks(gates(opens, first, gap, overhead, bandwidth),
                                    {chunks, bytes, largest});
         },
-        nb::arg("first"), nb::arg("gap"), nb::arg("overhead"), nb::arg("bandwidth"),
+        nb::arg("opens"), nb::arg("first"), nb::arg("gap"), nb::arg("overhead"), nb::arg("bandwidth"),
         nb::arg("chunks"), nb::arg("bytes"), nb::arg("largest"));
 
     module.def(
         "time_for_bytes",
-        [](Column<std::int64_t> first, Column<std::int64_t> bandwidth, double bytes) {
-            return time_for_bytes(gates(first, first, first, bandwidth), bytes);
+        [](Column<std::int64_t> opens, Column<std::int64_t> first, Column<std::int64_t> bandwidth,
+           double bytes) {
+            return time_for_bytes(gates(opens, first, first, first, bandwidth), bytes);
         },
-        nb::arg("first"), nb::arg("bandwidth"), nb::arg("bytes"));
+        nb::arg("opens"), nb::arg("first"), nb::arg("bandwidth"), nb::arg("bytes"));
 
     module.def(
         "leads",
         [](const Network& network, CostModel cost) {
-            return give(find_leads(network, cost).across);
+            auto found = find_leads(network, cost);
+            return std::tuple(give(std::move(found.once)), give(std::move(found.across)));
         },
         nb::arg("network"), nb::arg("cost"));
 

@@ -101,6 +101,7 @@ def tighten(
 ) -> tuple[Int32, Int64, Int64]: ...  # order, start, end
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
 def time_for_chunks(
+    opens: Int64,
     first: Int64,
     gap: Int64,
     overhead: Int64,
@@ -109,8 +110,13 @@ def time_for_chunks(
     bytes: float,  # noqa: A002
     largest: int,
 ) -> int: ...
-def time_for_bytes(first: Int64, bandwidth: Int64, bytes: float) -> int: ...  # noqa: A002
-def leads(network: Network, cost: CostModel) -> Int64: ...
+def time_for_bytes(
+    opens: Int64,
+    first: Int64,
+    bandwidth: Int64,
+    bytes: float,  # noqa: A002
+) -> int: ...
+def leads(network: Network, cost: CostModel) -> tuple[Int64, Int64]: ...  # once, across
 def node_bound(
     network: Network,
     cost: CostModel,

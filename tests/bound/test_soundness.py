@@ -146,6 +146,43 @@ def test_more_equal_ways_than_are_listed() -> None:
     assert lower_bound(network, demand.chunks, CostModel()).time <= by_hand.time
 
 
+@pytest.mark.parametrize("model", ["pipelined", "blocking"])
+def test_a_trunk_to_a_slow_and_to_fast_ports(model: str) -> None:
+    """A hop to the slow port holds the trunk from its start, hops to the fast ones to their end."""
+    push, alpha = 10**6, US // 2
+    network = Topology.from_links(
+        "trunk",
+        6,
+        [0] * 5 + [6] + [7] * 5 + [1],
+        [6] * 5 + [7] + [1, 2, 3, 4, 5] + [0],
+        [GB_S] * 6 + [GB_S // 2] + [GB_S] * 5,
+        alpha,
+        switches=2,
+    )
+    demand = Collective.of("scatter", range(6), 6000, root=0, alignment=1000)
+    held, hop = push + (alpha if model == "blocking" else 0), push + 3 * alpha
+    first = max(0, 2 * held - hop)  # when the trunk is free again, less what comes before it
+    starts = [0, *(first + k * held for k in range(4))]
+    ends = [2 * push + 3 * alpha, *(start + hop for start in starts[1:])]
+    npus = np.arange(1, 6, dtype=np.int32)
+    order = np.argsort(starts, kind="stable")
+    transfers = Transfers(
+        npus[order],
+        np.zeros(5, dtype=np.int32),
+        npus[order],
+        np.zeros(5, dtype=bool),
+        (npus - 1)[order],
+        np.array(starts)[order],
+        np.array(ends)[order],
+    )
+    routes = Routes(
+        np.arange(0, 16, 3), np.array([[k, 5, 6 + k] for k in range(5)], np.int32).ravel()
+    )
+    by_hand = Algorithm((demand,), transfers, network, routes, CostModel(model))
+    assert verify(by_hand)
+    assert lower_bound(network, demand.chunks, CostModel(model)).time <= by_hand.time
+
+
 def two_cliques(members: int, rate: int, bridge: int, alpha: int) -> Topology:
     """Two cliques, joined by one slow link each way between their first NPUs."""
     inside = [

@@ -27,12 +27,14 @@ def time_through(
     """
     bandwidth, latency = topology.bandwidth[links], topology.latency[links]
     push = _core.serialization(classes.smallest, bandwidth)
-    lead = _core.leads(topology.core, cost.core)[links]
+    once, across = (lead[links] for lead in _core.leads(topology.core, cost.core))
     held = latency if cost.latency_model == "blocking" else np.zeros_like(latency)
-    ideal = _core.time_for_bytes(held + lead, bandwidth, total_bytes)
+    ideal = _core.time_for_bytes(held + once, held + across, bandwidth, total_bytes)
+    gap = push + held
     counted = _core.time_for_chunks(
-        push + held + lead, push + held, held, bandwidth, chunks, total_bytes, classes.largest
+        gap + once, gap + across, gap, held, bandwidth, chunks, total_bytes, classes.largest
     )
     overhead = float((held * (bandwidth / 1e12)).min(initial=np.inf)) if len(links) else 0.0
-    exact = _core.time_for_bytes(lead, bandwidth, total_bytes + overhead * chunks)
+    all_bytes = total_bytes + overhead * chunks
+    exact = _core.time_for_bytes(held + once, across, bandwidth, all_bytes)
     return max(counted, exact, ideal), ideal

@@ -28,9 +28,9 @@ def best_chunking(
 ) -> Algorithm:
     """The best algorithm over several chunk counts, with few of them tried.
 
-    A lower bound for each count says which are promising, and proves which cannot beat what
-    was found. The search starts at the smallest promising count and climbs from there, up and
-    then down.
+    A forecast for each count, a lower bound and a little more, says which are promising and
+    which can hardly beat what was found. The search starts at the smallest promising count and
+    climbs from there, up and then down.
     """
     options = [replace(collective, chunks_per_share=k) for k in _counts(collective)]
     floors = [_forecast(topology, option, cost) for option in options]

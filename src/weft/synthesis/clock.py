@@ -1,4 +1,4 @@
-"""The clock has 63 bits of picoseconds, 106 days: what cannot fit is refused before planning."""
+"""The clock ends after 53 days of picoseconds: what may not fit is refused before planning."""
 
 from __future__ import annotations
 

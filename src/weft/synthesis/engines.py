@@ -1,4 +1,4 @@
-"""The two planners of the core, by what a chunk does: spread to many NPUs, or go to one."""
+"""The planners of the core: matching and trees where chunks spread, else a path for each."""
 
 from __future__ import annotations
 
