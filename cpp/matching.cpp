@@ -274,7 +274,7 @@ class Matcher {
 
     // Of equally wanted chunks the one with the fewest copies; a few are looked at.
     std::int64_t rarest(const Candidates& found) {
-        constexpr int enough = 16;
+        constexpr int enough = 4;
         std::int64_t best = -1;
         std::uint32_t fewest = ~std::uint32_t{0};
         const auto first = random_.below(words_per_block);

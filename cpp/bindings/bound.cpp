@@ -64,6 +64,15 @@ void bind_bound(nb::module_& module) {
         nb::arg("network"), nb::arg("cost"));
 
     module.def(
+        "soonest",
+        [](const Network& network, CostModel cost, std::int64_t bytes, std::int32_t from,
+           bool backwards) {
+            return give(soonest(network, cost, bytes, from, backwards));
+        },
+        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("source"),
+        nb::arg("backwards"));
+
+    module.def(
         "node_bound",
         [](const Network& network, CostModel cost, std::int64_t smallest, std::int64_t largest,
            Column<std::int32_t> pre, Column<std::int32_t> post, Column<bool> reduce, Column<std::int64_t> count,

@@ -117,6 +117,13 @@ def time_for_bytes(
     bytes: float,  # noqa: A002
 ) -> int: ...
 def leads(network: Network, cost: CostModel) -> tuple[Int64, Int64]: ...  # once, across
+def soonest(
+    network: Network,
+    cost: CostModel,
+    bytes: int,  # noqa: A002
+    source: int,
+    backwards: bool,
+) -> Int64: ...
 def node_bound(
     network: Network,
     cost: CostModel,

@@ -19,6 +19,8 @@ from weft.bound.nodes import Proof
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
+_MOST_ENDS = 64  # of the links of a cut, for which distances are worth their time
+
 Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, supply, sinks
 
 
@@ -69,7 +71,58 @@ def bound_of_cut(
     if chunks == 0:
         return 0, 0
     total = float(classes.bytes[crossing].sum())
-    return time_through(topology, links, cost, classes, chunks, total)
+    whole, ideal = time_through(topology, links, cost, classes, chunks, total)
+    way = _way_besides(topology, classes, cost, crossing, inside, links, classes.smallest)
+    shortest = _way_besides(topology, classes, cost, crossing, inside, links, 0)
+    return whole + way, ideal + shortest
+
+
+def _way_besides(
+    topology: Topology,
+    classes: ChunkClasses,
+    cost: CostModel,
+    crossing: NDArray[np.bool_],
+    inside: NDArray[np.bool_],
+    links: NDArray[np.intp],
+    size: int,
+) -> int:
+    """What every chunk has to go besides crossing, in picoseconds, for chunks of `size` bytes.
+
+    Each reaches its farthest taker outside after it has crossed, by whatever link; the part of a
+    sum that comes from the farthest contributor inside has to get to the cut first.
+    """
+    tails, heads = (np.unique(ends[links]) for ends in (topology.src, topology.dst))
+    if max(tails[-1], heads[-1]) >= topology.npus or max(len(tails), len(heads)) > _MOST_ENDS:
+        return 0
+    way = 0
+    takers = _shared(classes, classes.post[crossing])
+    way += _farthest(topology, cost, size, heads, takers[~inside[takers]], backwards=False)
+    if classes.reduce[crossing].all():
+        givers = _shared(classes, classes.pre[crossing])
+        way += _farthest(topology, cost, size, tails, givers[inside[givers]], backwards=True)
+    return way
+
+
+def _shared(classes: ChunkClasses, sets: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The NPUs of a set that is the same for all; none if it is not."""
+    return classes.members(int(sets[0])) if (sets == sets[0]).all() else sets[:0]
+
+
+def _farthest(
+    topology: Topology,
+    cost: CostModel,
+    size: int,
+    ends: NDArray[np.int32],
+    npus: NDArray[np.int32],
+    *,
+    backwards: bool,
+) -> int:
+    """How far the farthest of `npus` is from the nearest of `ends`."""
+    if len(npus) == 0:
+        return 0
+    network, model = topology.core, cost.core
+    away = [_core.soonest(network, model, size, int(end), backwards)[npus] for end in ends]
+    return int(np.min(away, axis=0).max())
 
 
 def _searches(topology: Topology, classes: ChunkClasses) -> Iterator[Search]:
