@@ -117,8 +117,6 @@ Times retime(const Network& network, const Rows& routes, CostModel cost, const R
 Times tighten(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
               std::int32_t chunks, std::int64_t bytes, Times times,
               std::vector<std::int32_t>& order) {
-    constexpr int rounds = 2;
-    constexpr ps worth = 200;  // another round if one gains more than a two hundredth
     const std::vector<std::int64_t> sizes(chunks, bytes);
     const Rows back_routes = turned_round(routes);
     auto by_latest_end = [](std::vector<ps> end) {
@@ -126,24 +124,16 @@ Times tighten(const Network& network, const Rows& routes, CostModel cost, const 
         for (auto& time : end) time = last - time;
         return order_by(end);
     };
-    ps time = latest(times.end);
-    for (int round = 0; round < rounds; ++round) {
-        Times back = times, forth = times;
-        order = by_latest_end(times.end);
-        Placement backwards(network, back_routes, cost, sizes);
-        for (auto i : order)
-            backwards.place(rows.chunk[i], rows.dst[i], rows.src[i], rows.route[i], back.start[i],
-                            back.end[i]);
-        order = by_latest_end(back.end);
-        Placement forwards(network, routes, cost, sizes);
-        for (auto i : order)
-            forwards.place(rows.chunk[i], rows.src[i], rows.dst[i], rows.route[i], forth.start[i],
-                           forth.end[i]);
-        const ps gained = time - latest(forth.end);
-        if (gained > 0) times = std::move(forth);
-        if (gained <= time / worth) break;
-        time -= gained;
-    }
+    Times back = times, forth = times;
+    Placement backwards(network, back_routes, cost, sizes);
+    for (auto i : by_latest_end(times.end))
+        backwards.place(rows.chunk[i], rows.dst[i], rows.src[i], rows.route[i], back.start[i],
+                        back.end[i]);
+    Placement forwards(network, routes, cost, sizes);
+    for (auto i : by_latest_end(back.end))
+        forwards.place(rows.chunk[i], rows.src[i], rows.dst[i], rows.route[i], forth.start[i],
+                       forth.end[i]);
+    if (latest(forth.end) < latest(times.end)) times = std::move(forth);
     order = order_by(times.start);
     return times;
 }

@@ -72,7 +72,7 @@ class Schedule:
         )
 
     def tightened(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
-        """The same rows pushed together: as late as they may, then as early, once or twice."""
+        """The same rows pushed together: as late as they may, then as early."""
         order, start, end = _core.tighten(
             topology.core,
             self.routes.offsets,
