@@ -65,12 +65,15 @@ _HOMES = {
     "weft.topology": ("Topology", "load_topology", "write_topology"),
     "weft.verify": ("Verdict",),
 }
+_ROOMS = {"algorithm", "bound", "collective", "formats", "synthesis", "topology", "verify"}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return version("weft")
+    if name in _ROOMS:
+        return import_module(f"weft.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'weft' has no attribute '{name}'")
     return getattr(import_module(_HOME[name]), name)
