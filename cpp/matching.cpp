@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "choice.h"
 #include "chunk_sets.h"
@@ -33,8 +32,7 @@ class Matcher {
     }
 
     Schedule run() {
-        ready_.resize(hops_.count());
-        std::iota(ready_.begin(), ready_.end(), 0);
+        ready_ = hops_.in.items;  // hops into one NPU side by side look at the same sets
         while (wanted_ > 0) {
             match_ready_hops();
             if (events_.empty() && !relax_target()) break;
