@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "list_schedule.h"
-#include "parallel.h"
 #include "tree_packing.h"
 
 namespace weft {
@@ -14,7 +13,7 @@ constexpr std::int32_t least_trees = 32, most_trees = 256;
 
 // How strongly earlier chunks go first, in hops of tail for each chunk. Without it all sums would
 // be finished before the first result is spread, and links idle that only spread.
-constexpr double eagerness[] = {0.03, 0.1, 0.3};
+constexpr double eagerness = 0.3;
 
 // The transfers of one chunk along a tree: a partial sum waits for those below it, the first
 // copies for the last sums.
@@ -51,34 +50,27 @@ Tasks make_tasks(const Hops& hops, const std::vector<Tree>& trees, std::int32_t 
     return tasks;
 }
 
-std::vector<ps> priorities(const Tasks& tasks, std::vector<ps> tails, const HopTimes& times,
-                           double eager) {
+std::vector<ps> priorities(const Tasks& tasks, const HopTimes& times) {
+    auto priority = tasks.tails(times);
     for (std::int32_t task = 0; task < tasks.size(); ++task)
-        tails[task] -= static_cast<ps>(eager * tasks.chunk(task) *
-                                       static_cast<double>(times.duration[tasks.hop(task)]));
-    return tails;
+        priority[task] -= static_cast<ps>(eagerness * tasks.chunk(task) *
+                                          static_cast<double>(times.duration[tasks.hop(task)]));
+    return priority;
 }
 
 }  // namespace
 
 Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
-                    std::uint64_t seed, ps bound, int threads, Progress& progress) {
+                    std::uint64_t seed, ps bound, Progress& progress) {
     if (hops.count() == 0) return {};
     const auto trees = TreePacker(hops, times, problem, bound, seed)
                            .pack(std::min(problem.chunks, std::clamp(problem.chunks / 2,
                                                                      least_trees, most_trees)));
     if (trees.empty()) return {};
     const auto tasks = make_tasks(hops, trees, problem.chunks);
-    const auto tails = tasks.tails(times);
-    Schedule found[std::size(eagerness)];
-    in_parallel(std::size(eagerness), threads, [&](std::size_t i) {
-        const auto priority = priorities(tasks, tails, times, eagerness[i]);
-        found[i] = list_schedule(hops, times, tasks, priority, progress);
-    });
+    Schedule schedule = list_schedule(hops, times, tasks, priorities(tasks, times), progress);
     if (progress.cancelled) throw Cancelled();
-    return std::move(*std::min_element(
-        std::begin(found), std::end(found),
-        [](const auto& a, const auto& b) { return a.time < b.time; }));
+    return schedule;
 }
 
 }  // namespace weft

@@ -22,6 +22,6 @@ struct TreeProblem {
 // Plans trees whose links carry not much more than `bound`, and schedules them. Time is `never` if
 // some member cannot be joined.
 Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
-                    std::uint64_t seed, ps bound, int threads, Progress& progress);
+                    std::uint64_t seed, ps bound, Progress& progress);
 
 }  // namespace weft

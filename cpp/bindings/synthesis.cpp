@@ -103,15 +103,15 @@ void bind_synthesis(nb::module_& module) {
         "trees",
         [](const Network& network, CostModel cost, std::int64_t bytes,
            Column<std::int32_t> members, std::int32_t root, std::int32_t chunks,
-           std::uint64_t seed, ps bound, int threads, Progress& progress) {
+           std::uint64_t seed, ps bound, Progress& progress) {
             return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
                 return plan_trees(hops, times, {copy(members), root, chunks}, seed, bound,
-                                  threads, progress);
+                                  progress);
             });
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("members"),
         nb::arg("root"), nb::arg("chunks"), nb::arg("seed"), nb::arg("bound"),
-        nb::arg("threads"), nb::arg("progress"));
+        nb::arg("progress"));
 
     module.def(
         "retime",

@@ -71,7 +71,6 @@ def trees(
     chunks: int,
     seed: int,
     bound: int,
-    threads: int,
     progress: Progress,
 ) -> Schedule: ...
 def retime(

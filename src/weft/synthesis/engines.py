@@ -95,7 +95,6 @@ def plan_trees(
         chunks,
         settings.seed,
         goal,
-        settings.threads,
         settings.progress,
     )
     return Schedule.from_core(topology, planned, slot).tightened(topology, settings.cost, slot)
