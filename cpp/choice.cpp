@@ -29,7 +29,7 @@ WEFT_VECTOR_CLONES
 Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
                        std::span<const std::uint64_t* const> onward, std::uint32_t blocks,
                        std::uint32_t first_block) {
-    const auto load = [](const std::uint64_t* row, std::size_t at) -> Block {
+    const auto load = [](const std::uint64_t* row, std::size_t at) -> const BlockInRow& {
         return *reinterpret_cast<const BlockInRow*>(row + at);
     };
     const auto any = [](const Block& block) {

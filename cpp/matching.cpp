@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "choice.h"
 #include "chunk_sets.h"
@@ -171,24 +172,33 @@ class Matcher {
         ready_.clear();
     }
 
+    // Most ready hops have just been woken in vain: another took the link they share. They are
+    // dropped first, and the turn of each of the others is worked out once.
     void sort_by_turn() {
-        auto turn = [&](std::int32_t h) {
-            const auto port = hops_.steps[h][0];
-            return (turn_[h] + port_size_[port] - sent_[port] % port_size_[port]) %
-                   port_size_[port];
-        };
-        std::stable_sort(ready_.begin(), ready_.end(),
-                         [&](auto a, auto b) { return turn(a) < turn(b); });
+        by_turn_.clear();
+        for (auto hop : ready_) {
+            if (is_hopeless(hop)) continue;
+            const auto port = hops_.steps[hop][0];
+            const auto size = port_size_[port];
+            const auto turn = (turn_[hop] + size - sent_[port] % size) % size;
+            by_turn_.push_back({turn, by_turn_.size(), hop});
+        }
+        std::sort(by_turn_.begin(), by_turn_.end());
+        ready_.clear();
+        for (const auto& [turn, place, hop] : by_turn_) ready_.push_back(hop);
+    }
+
+    // Whether nothing can be sent over the hop now, whatever chunk; notes what would change that.
+    bool is_hopeless(std::int32_t hop) {
+        state_[hop] = State::idle;
+        if (unclaimed_[hops_.dst[hop]] == 0) return true;
+        if (ports_.is_free(hop, now_)) return false;
+        state_[hop] = State::blocked;
+        return true;
     }
 
     void consider(std::int32_t hop) {
-        const auto dst = hops_.dst[hop];
-        state_[hop] = State::idle;
-        if (unclaimed_[dst] == 0) return;
-        if (!ports_.is_free(hop, now_)) {
-            state_[hop] = State::blocked;
-            return;
-        }
+        if (is_hopeless(hop)) return;
         if (too_late(hop)) {
             state_[hop] = State::deferred;
             deferred_.push_back(hop);
@@ -364,6 +374,7 @@ class Matcher {
     std::vector<std::int32_t> fastest_into_;  // by bundle: the quickest hop that ends with it
     Rows ingress_;                            // by NPU: that hop of each of its in-bundles
     std::vector<std::uint32_t> turn_, port_size_, sent_;
+    std::vector<std::tuple<std::uint32_t, std::size_t, std::int32_t>> by_turn_;  // scratch
     std::vector<const std::uint64_t*> onward_;
     EventQueue events_;
     std::int64_t wanted_ = 0;
