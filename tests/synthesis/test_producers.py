@@ -100,6 +100,13 @@ def test_unreachable(kind: str, apart: str) -> None:
         weft.synthesize(network, kind, 1000, root=root)
 
 
+@pytest.mark.parametrize("kind", ["reduce", "gather", "reduce-scatter"])
+def test_unreachable_names_the_way_that_is_missing(kind: str) -> None:
+    network = Topology.from_links("one way", 3, [0, 1], [1, 2], GB_S, US)
+    with pytest.raises(UnreachableError, match="cannot get from NPU 1 to NPU 0"):
+        weft.synthesize(network, kind, 1000)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("latency_model", "switching"), MODELS)
 @pytest.mark.parametrize("spec", ["ring:1", "ring:2", "switch:2", "line:2", "switch:3"])

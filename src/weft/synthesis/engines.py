@@ -142,25 +142,27 @@ def _unicast(
 
 
 def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
-    """Name the first chunk that has no way to one of its takers."""
-    for chunk in range(len(chunks)):
+    """Name the first chunk, or part of a sum, that has no way to one of its takers."""
+    ends = np.stack([chunks.pre, chunks.post], axis=1)
+    for chunk in np.sort(np.unique(ends, axis=0, return_index=True)[1]):
         holders = chunks.members(int(chunks.pre[chunk]))
         takers = chunks.members(int(chunks.post[chunk]))
-        missed = takers[~_reached(topology, holders)[takers]]
-        if len(missed):
+        if chunks.reduce[chunk]:  # what every holder has must get there
+            source, target = _lonely(topology, takers, holders, reverse=True), takers[0]
+        else:
+            source, target = holders[0], _lonely(topology, holders, takers, reverse=False)
+        if source is not None and target is not None:
             return UnreachableError(
-                f"{topology.name}: chunk {chunk} cannot get from NPU {holders[0]} to NPU "
-                f"{missed[0]}: no path of links leads there"
+                f"{topology.name}: chunk {chunk} cannot get from NPU {source} to NPU {target}: "
+                "no path of links leads there"
             )
     return UnreachableError(f"{topology.name}: some chunk cannot reach its destination")
 
 
-def _reached(topology: Topology, npus: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which nodes a chunk can get to from these NPUs."""
-    seen = np.zeros(topology.nodes, dtype=bool)
-    seen[npus] = True
-    while True:
-        count = seen.sum()
-        seen[topology.dst[seen[topology.src]]] = True
-        if seen.sum() == count:
-            return seen
+def _lonely(
+    topology: Topology, near: NDArray[np.int32], far: NDArray[np.int32], *, reverse: bool
+) -> np.int32 | None:
+    """The first of `far` without a path from any of `near`, or to any of them if `reverse`."""
+    found = [_core.distances(topology.core, int(npu), reverse)[far] >= 0 for npu in near]
+    missed: NDArray[np.int32] = far[~np.any(found, axis=0)]
+    return missed[0] if len(missed) else None

@@ -6,7 +6,8 @@ import numpy as np
 
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
-from weft.synthesis.engines import Settings, plan, plan_trees
+from weft.errors import UnreachableError
+from weft.synthesis.engines import Settings, plan, plan_trees, unreachable
 from weft.synthesis.schedule import Schedule, twin_links
 from weft.topology.model import Topology
 
@@ -28,7 +29,10 @@ def backwards(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[S
         chunks.set_offsets,
         chunks.set_members,
     )
-    spread, method = plan(topology.reversed(), mirrored, settings)
+    try:
+        spread, method = plan(topology.reversed(), mirrored, settings)
+    except UnreachableError:
+        raise unreachable(topology, chunks) from None  # as it is, not turned round
     summed = spread.backwards()
     return summed if chunks.reduce.any() else summed.as_copies(), method
 
