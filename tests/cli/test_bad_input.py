@@ -57,6 +57,7 @@ SYNTH = ["synth", "ring:4", "all-gather", "--size", "1MiB"]
         ([*SYNTH, "--alignment", "0"], "size '0'"),
         ([*SYNTH, "--latency-model", "bloking"], "did you mean 'blocking'"),
         ([*SYNTH, "--switching", "fast"], "unknown switching"),
+        ([*SYNTH, "-o", "x" * 300], "too long"),
         ([*SYNTH, "--without-link", "0-2"], "no link 0-2"),
         ([*SYNTH, "--without-link", "x"], "is not one"),
         ([*SYNTH, "--without-npu", "9"], "no NPU 9"),

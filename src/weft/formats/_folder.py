@@ -40,17 +40,19 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 def check_replaceable(folder: Path) -> None:
     """Raise if `folder` is there and holds anything but traces, or could not be made."""
-    target = folder.resolve()
-    if not target.parent.is_dir():
-        raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise FormatError(f"cannot write {folder}: it is a file, not a folder")
     try:
+        target = folder.resolve()
+        if not target.parent.is_dir():
+            raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
+        if not target.exists():
+            return
+        if not target.is_dir():
+            raise FormatError(f"cannot write {folder}: it is a file, not a folder")
         names = sorted(os.listdir(target))
     except OSError as error:
         raise FormatError(f"cannot write {folder}: {error.strerror}") from None
+    except (RuntimeError, ValueError) as error:  # a loop of symbolic links, a null character
+        raise FormatError(f"cannot write {folder}: {error}") from None
     for name in names:
         if not TRACE_NAME.fullmatch(name):
             raise FormatError(
