@@ -88,11 +88,10 @@ class NodeBounds {
         return result;
     }
 
-    void keep(ps whole, ps any, std::int32_t npu, BoundKind kind) {
+    void keep(ps whole, ps any, BoundKind kind) {
         best_.any_chunks = std::max(best_.any_chunks, any);
         if (whole <= best_.whole_chunks) return;
         best_.whole_chunks = whole;
-        best_.npu = npu;
         best_.kind = kind;
     }
     static BoundKind kind_of(bool ingress) {
@@ -106,7 +105,7 @@ class NodeBounds {
         const ps counted =
             time_for_chunks(gates(npu, ingress, classes_.smallest, 0), crossing(side));
         const ps whole = std::max({any, counted, exact_bytes(side, fluid)});
-        keep(whole, any, npu, kind_of(ingress));
+        keep(whole, any, kind_of(ingress));
         return whole;
     }
 
@@ -141,7 +140,7 @@ class NodeBounds {
     void consider_distances(std::int32_t npu, bool ingress) {
         const auto rings = rings_around(npu, ingress, classes_.smallest);
         const ps path = rings.front().first;
-        if (path == never) return keep(never, never, npu, BoundKind::path);
+        if (path == never) return keep(never, never, BoundKind::path);
         ps whole = 0, any = 0;
         for_some(rings, [&](ps away, const Load& rest) {
             const auto at = gates(npu, ingress, classes_.smallest, away);
@@ -151,8 +150,8 @@ class NodeBounds {
             const auto at = gates(npu, ingress, 0, away);
             any = std::max({any, away, time_for_bytes(at, static_cast<double>(rest.bytes))});
         });
-        keep(std::max(whole, any), any, npu, kind_of(ingress));
-        keep(path, any, npu, BoundKind::path);
+        keep(std::max(whole, any), any, kind_of(ingress));
+        keep(path, any, BoundKind::path);
     }
 
     // (R, what comes from at least R away), for every distance R, from the farthest inwards.

@@ -23,7 +23,6 @@ enum class BoundKind { none, ingress, egress, path };
 struct NodeBound {
     ps whole_chunks = 0;  // for chunks that are not cut any further
     ps any_chunks = 0;    // for any chunking
-    std::int32_t npu = -1;
     BoundKind kind = BoundKind::none;  // of `whole_chunks`
 };
 

@@ -40,9 +40,10 @@ struct Hold {
 // How long a hop over `links` takes; `holds[i]` says when it holds the i-th of them.
 //
 // Cut-through: bytes over the smallest bandwidth plus the sum of α. Links up to the slowest (the
-// first of the smallest bandwidth, whatever the bytes) are held from the hop's start, links after it up to the hop's end, each for bytes over
-// its own bandwidth, so a fast link still carries several slow flows. Store-and-forward: link
-// after link. Where α blocks, each link is held for its own α as well.
+// first of the smallest bandwidth, whatever the bytes) are held from the hop's start, links after it
+// up to the hop's end, each for bytes over its own bandwidth, so a fast link still carries several
+// slow flows. Store-and-forward: link after link. Where α blocks, each link is held for its own α
+// as well.
 inline ps hop(CostModel cost, std::int64_t bytes, std::span<const Speed> links,
               std::span<Hold> holds) {
     ps latency = 0, slowest_time = 0;

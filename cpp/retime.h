@@ -26,8 +26,9 @@ struct Times {
 Times retime(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
              std::span<const std::int64_t> chunk_bytes);
 
-// The same rows pushed together: as late as they may from the end, then as early as they may. Rows come with their planned `times`, and chunks are all of
-// `bytes`. Returns the times of the shortest; `order` says in which order the rows start.
+// The same rows pushed together: as late as they may from the end, then as early as they may. Rows
+// come with their planned `times`, and chunks are all of `bytes`. Returns the new times, or the
+// planned ones if these end no later; `order` says in which order the rows start.
 Times tighten(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
               std::int32_t chunks, std::int64_t bytes, Times times,
               std::vector<std::int32_t>& order);

@@ -89,8 +89,7 @@ void bind_bound(nb::module_& module) {
                                        largest,
                                        rows(set_offsets, set_members)};
             const auto bound = node_bound(network, cost, classes, enough, budget);
-            return std::tuple(bound.whole_chunks, bound.any_chunks, bound.npu,
-                              static_cast<int>(bound.kind));
+            return std::tuple(bound.whole_chunks, bound.any_chunks, static_cast<int>(bound.kind));
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("smallest"), nb::arg("largest"),
         nb::arg("pre"), nb::arg("post"), nb::arg("reduce"), nb::arg("count"), nb::arg("total_bytes"), nb::arg("set_offsets"),

@@ -137,7 +137,7 @@ def node_bound(
     set_members: Int32,
     enough: int,
     budget: int,
-) -> tuple[int, int, int, int]: ...
+) -> tuple[int, int, int]: ...  # for whole chunks, for any chunking, kind
 def tightest_cut(
     network: Network, supply: Float, sinks: Int32, seconds: float, budget: int
 ) -> tuple[float, Int32]: ...

@@ -12,7 +12,6 @@ from fractions import Fraction
 from weft.errors import InputError
 
 PS_PER_US = 1_000_000
-PS_PER_S = 10**12
 
 MAX_BYTES = 1 << 60
 MAX_BANDWIDTH = 10**18

@@ -24,7 +24,7 @@ def node_bound(
     _known: int,
 ) -> Proof:
     """Ingress and egress of every NPU, with the distances chunks come from."""
-    time, ideal, _npu, kind = _core.node_bound(
+    time, ideal, kind = _core.node_bound(
         topology.core,
         cost.core,
         classes.smallest,

@@ -20,7 +20,7 @@ from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.schedule import transfers_of
 from weft.topology.model import Topology
 
-__all__ = ["MAX_THREADS", "MAX_TRIALS", "produce"]
+__all__ = ["produce"]
 
 MAX_SEED = 2**63 - 1
 MAX_TRIALS = 1_000_000
