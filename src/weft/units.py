@@ -12,6 +12,7 @@ from fractions import Fraction
 from weft.errors import InputError
 
 PS_PER_US = 1_000_000
+NEVER = 2**63 - 1  # the end of the clock, in picoseconds
 
 MAX_BYTES = 1 << 60
 MAX_BANDWIDTH = 10**18

@@ -14,10 +14,9 @@ from weft.bound.nodes import gossip_bound, node_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
 from weft.topology.model import Topology
+from weft.units import NEVER
 
 __all__ = ["Bound", "lower_bound", "quick_bound"]
-
-NEVER = 2**63 - 1
 
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000

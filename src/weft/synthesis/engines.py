@@ -12,8 +12,9 @@ from weft.bound import quick_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
 from weft.errors import UnreachableError
-from weft.synthesis.schedule import NEVER, Schedule
+from weft.synthesis.schedule import Schedule
 from weft.topology.model import Topology
+from weft.units import NEVER
 
 # A schedule is pushed together if it takes longer than this over its goal.
 _TIGHT = 1.001

@@ -18,8 +18,6 @@ from weft.algorithm import Routes, Transfers
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
-NEVER = 2**63 - 1
-
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
