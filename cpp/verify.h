@@ -25,7 +25,7 @@ struct Claim {
     std::span<const std::int64_t> dep_offsets, deps;
     // Chunks: see `weft.collective.Chunks`.
     std::span<const std::int64_t> bytes;
-    std::span<const std::int32_t> pre, post;
+    std::span<const std::int32_t> pre, post, reach;
     std::span<const std::uint8_t> reduction;
     std::span<const std::int64_t> set_offsets;
     std::span<const std::int32_t> set_members;
@@ -54,6 +54,7 @@ enum class Code {
     chunk_range,      // other: the chunk's number
     npu_range,        // other: the NPU's number
     npu_removed,      // other: the NPU's number
+    out_of_reach,     // other: the NPU's number; the chunk may not go there
     place_range,      // other: the place
     not_reduction,    // a `reduce` row of a chunk that is not summed
     dep_range,        // other: the row it depends on; not an earlier one

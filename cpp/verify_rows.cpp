@@ -70,6 +70,7 @@ private:
             if (npu < 0 || npu >= claim_.npus) return at(row, Code::npu_range, npu);
             if (!is_there(claim_, npu)) return at(row, Code::npu_removed, npu);
         }
+        if (!in_reach(chunk, claim_.dst[row])) return at(row, Code::out_of_reach, claim_.dst[row]);
         if (claim_.reduce[row] && !claim_.reduction[chunk]) return at(row, Code::not_reduction);
         for (auto column : {claim_.src_place, claim_.dst_place})
             if (!column.empty() && !good_place(column[row]))
@@ -92,6 +93,15 @@ private:
                                 : ends.from == claim_.src[row] && ends.to == claim_.dst[row];
         if (!fits) return at(row, Code::route_ends, ends.from, ends.to);
         return std::nullopt;
+    }
+
+    // What never leaves its reach is never sent from outside it either.
+    bool in_reach(std::int32_t chunk, std::int32_t npu) const {
+        const auto set = claim_.reach[chunk];
+        if (set < 0) return true;
+        const auto first = claim_.set_members.begin();
+        return std::binary_search(first + claim_.set_offsets[set],
+                                  first + claim_.set_offsets[set + 1], npu);
     }
 
     // SCRATCH is the last buffer and has any number of slots; the others one place a chunk.

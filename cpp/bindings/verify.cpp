@@ -26,7 +26,7 @@ std::optional<verify::Violation> judge(
     Column<std::int32_t> dst, Column<bool> reduce, Int32s route, Int64s start, Int64s end,
     Int32s src_place, Int32s dst_place, Int64s dep_offsets, Int64s deps,
     Column<std::int64_t> bytes, Column<std::int32_t> pre, Column<std::int32_t> post,
-    Column<bool> reduction, Column<std::int64_t> set_offsets, Column<std::int32_t> set_members,
+    Column<std::int32_t> reach, Column<bool> reduction, Column<std::int64_t> set_offsets, Column<std::int32_t> set_members,
     const Network* network, std::optional<CostModel> cost, Int64s route_offsets,
     Int32s route_links, Column<bool> removed) {
     const verify::Claim claim{
@@ -37,6 +37,7 @@ std::optional<verify::Violation> judge(
         .src_place = view_if(src_place), .dst_place = view_if(dst_place),
         .dep_offsets = view_if(dep_offsets), .deps = view_if(deps),
         .bytes = view(bytes), .pre = view(pre), .post = view(post),
+        .reach = view(reach),
         .reduction = bytes_of(reduction),
         .set_offsets = view(set_offsets), .set_members = view(set_members),
         .network = network, .cost = cost.value_or(CostModel{}),
@@ -56,6 +57,7 @@ void bind_verify(nb::module_& module) {
         .value("chunk_range", Code::chunk_range)
         .value("npu_range", Code::npu_range)
         .value("npu_removed", Code::npu_removed)
+        .value("out_of_reach", Code::out_of_reach)
         .value("place_range", Code::place_range)
         .value("not_reduction", Code::not_reduction)
         .value("dep_range", Code::dep_range)
@@ -93,7 +95,7 @@ void bind_verify(nb::module_& module) {
                nb::arg("dst"), nb::arg("reduce"), nb::arg("route").none(), nb::arg("start").none(),
                nb::arg("end").none(), nb::arg("src_place").none(), nb::arg("dst_place").none(),
                nb::arg("dep_offsets").none(), nb::arg("deps").none(), nb::arg("sizes"),
-               nb::arg("pre"), nb::arg("post"), nb::arg("reduction"), nb::arg("set_offsets"),
+               nb::arg("pre"), nb::arg("post"), nb::arg("reach"), nb::arg("reduction"), nb::arg("set_offsets"),
                nb::arg("set_members"), nb::arg("network").none(), nb::arg("cost").none(),
                nb::arg("route_offsets").none(), nb::arg("route_links").none(), nb::arg("removed"));
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.bound.exhaustive import Link, optimum
-from tests.strategies import Case
+from tests.strategies import NAMED, Case
 from weft.bound import lower_bound
 from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel
@@ -29,7 +29,7 @@ NETWORKS: dict[str, tuple[int, Ends]] = {
 
 
 def _pieces(kind: str, npus: int, chunks: int) -> int:
-    return chunks * (npus if PATTERNS[kind].shares else 1)
+    return chunks * PATTERNS[kind].parts(npus)
 
 
 def _is_small(kind: str, npus: int, chunks: int) -> bool:
@@ -41,7 +41,7 @@ def _is_small(kind: str, npus: int, chunks: int) -> bool:
 CASES = [
     (name, kind, chunks, blocking)
     for name, (npus, ends) in NETWORKS.items()
-    for kind in PATTERNS
+    for kind in NAMED
     for chunks in (1, 2)
     for blocking in ([False, True] if any(alpha for *_, alpha in ends) else [False])
     if _is_small(kind, npus, chunks)
@@ -56,8 +56,8 @@ def test_optimum_lies_between(name: str, kind: str, chunks: int, blocking: bool)
         for src, dst, push, alpha in ends
     ]
     root = 0 if PATTERNS[kind].rooted else None
-    pieces = _pieces(kind, npus, chunks)
-    demand = Collective.of(kind, range(npus), CHUNK * pieces, chunks, root, alignment=CHUNK)
+    size = CHUNK * chunks * PATTERNS[kind].shares(npus)
+    demand = Collective.of(kind, range(npus), size, chunks, root, alignment=CHUNK)
     best = UNIT * optimum(links, *_values(demand, npus))
     network = Topology.from_links(
         name,

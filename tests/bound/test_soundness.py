@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from tests.strategies import COSTS, GB_S, US, Case, cases, damaged, irregular, reachable
+from tests.strategies import COSTS, GB_S, NAMED, US, Case, cases, damaged, irregular, reachable
 from weft.algorithm import Algorithm, Routes, Transfers
 from weft.bound import lower_bound
-from weft.collective import PATTERNS, Collective
+from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology import Topology, load_topology
 from weft.verify import verify
@@ -44,7 +44,7 @@ def test_with_switches(case: Case, trials: int) -> None:
     check(case, trials)
 
 
-@pytest.mark.parametrize("kind", sorted(PATTERNS))
+@pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize(
     "spec", ["switch:5", "switch:2*switch:3", "ring:3*switch:2", "a100:2", "h100:2", "dgx2:2"]
 )
@@ -86,7 +86,7 @@ def test_random_stars() -> None:
         count = int(random.integers(2, 6))
         up, down = (random.choice(speeds, count).tolist() for _ in range(2))
         network = star(up, down, int(random.choice([0, 1000, US])))
-        kind = sorted(PATTERNS)[seed % len(PATTERNS)]
+        kind = NAMED[seed % len(NAMED)]
         model = ["pipelined", "blocking"][seed % 2]
         demand = Collective.of(kind, range(count), 4800, int(random.integers(1, 5)))
         check(Case(network, demand, CostModel(model), seed), 4)
@@ -239,13 +239,13 @@ def test_gossip_bounds_an_all_reduce() -> None:
 
 def test_a_bound_is_the_same_each_time() -> None:
     network = load_topology("hypercube:4")
-    for kind in PATTERNS:
+    for kind in NAMED:
         demand = Collective.of(kind, range(16), 10**6)
         found = {lower_bound(network, demand.chunks, CostModel()) for _ in range(10)}
         assert len(found) == 1
 
 
-@pytest.mark.parametrize("kind", sorted(PATTERNS))
+@pytest.mark.parametrize("kind", NAMED)
 def test_nothing_need_move(kind: str) -> None:
     result = weft.synthesize("mesh:3x3", kind, 100, group=[4])
     assert (result.bound.time, result.bound.kind, result.bound.ideal) == (0, "none", 0)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.strategies import NAMED
 from weft.collective import MAX_CHUNKS, PATTERNS, Chunks, Collective
 from weft.collective.chunks import cut
 from weft.errors import InputError
@@ -17,9 +18,13 @@ from weft.units import MAX_BYTES
 GROUPS = st.lists(st.integers(0, 30), min_size=1, max_size=9, unique=True)
 
 
+SHARED = [name for name in NAMED if not PATTERNS[name].own_buffers]
+OWN = [name for name in NAMED if PATTERNS[name].own_buffers]
+
+
 @st.composite
-def demands(draw: st.DrawFn) -> Collective:
-    kind = draw(st.sampled_from(sorted(PATTERNS)))
+def demands(draw: st.DrawFn, kinds: list[str] | None = None) -> Collective:
+    kind = draw(st.sampled_from(kinds or NAMED))
     group = draw(GROUPS)
     root = draw(st.sampled_from([None, *group])) if PATTERNS[kind].rooted else None
     size = draw(st.one_of(st.integers(1, 60), st.integers(1, MAX_BYTES)))
@@ -44,7 +49,7 @@ def test_cutting_twice_is_cutting_once(size: int, n: int, k: int, alignment: int
     assert once[::k].tolist() == cut(size, n, alignment).tolist()
 
 
-@given(demands())
+@given(demands(SHARED))
 def test_chunks_cover_the_buffer(demand: Collective) -> None:
     chunks = demand.chunks
     assert chunks.bytes.min() > 0
@@ -54,11 +59,40 @@ def test_chunks_cover_the_buffer(demand: Collective) -> None:
     assert ends[:-1].tolist() == chunks.offset[1:].tolist()
     assert ends[-1] == demand.size
     assert not (chunks.offset % demand.alignment).any()
-    shares = demand.ranks if demand.pattern.shares else 1
-    assert len(chunks) <= shares * demand.chunks_per_share
+    assert len(chunks) <= demand.part_count * demand.chunks_per_share
 
 
-@given(demands())
+@given(demands(OWN))
+def test_chunks_cover_every_senders_buffer(demand: Collective) -> None:
+    chunks = demand.chunks
+    last = demand.group[-1] if demand.kind == "pipeline" else None
+    for npu in demand.group:
+        mine = np.flatnonzero(chunks.set_members[chunks.set_offsets[chunks.pre]] == npu)
+        ends = chunks.offset[mine] + chunks.bytes[mine]
+        assert chunks.bytes[mine].sum() == (0 if npu == last else demand.size)
+        assert ends[:-1].tolist() == chunks.offset[mine][1:].tolist()
+        assert not (chunks.offset[mine] % demand.alignment).any()
+
+
+@given(demands(OWN))
+def test_who_sends_to_whom(demand: Collective) -> None:
+    chunks, n = demand.chunks, demand.ranks
+    rank = {npu: i for i, npu in enumerate(demand.group)}
+    ends = {
+        tuple(rank[int(chunks.members(side[chunk])[0])] for side in (chunks.pre, chunks.post))
+        for chunk in range(len(chunks))
+    }
+    every = {
+        "all-to-all": {(r, s) for r in range(n) for s in range(n)},
+        "send-recv": {(r, (r + 1) % n) for r in range(n)},
+        "pipeline": {(r, r + 1) for r in range(n - 1)},
+        "neighbor-exchange": {(r, (r + step) % n) for r in range(n) for step in (-1, 1)},
+    }[demand.kind]
+    blocks = -(-demand.size // demand.alignment)  # of a buffer: too few leave some share empty
+    assert ends == every if blocks >= n * demand.chunks_per_share else ends <= every
+
+
+@given(demands(SHARED))
 def test_pre_and_post(demand: Collective) -> None:
     everyone = sorted(demand.group)
     chunks = demand.chunks
@@ -100,7 +134,19 @@ def test_global_numbers(several: list[Collective]) -> None:
                 assert ours.tolist() == theirs.tolist()
             assert joined.bytes[number] == table.bytes[chunk]
             assert joined.reduce[number] == table.reduce[chunk]
+            assert (joined.reach[number] < 0) == (table.reach[chunk] < 0)
             number += 1
+
+
+@given(demands())
+def test_without_relays_chunks_stay_in_the_group(demand: Collective) -> None:
+    bound = replace(demand, relay=False).chunks
+    assert (demand.chunks.reach == -1).all()
+    for chunk in range(len(bound)):
+        assert bound.members(bound.reach[chunk]).tolist() == sorted(demand.group)
+        for side in ("pre", "post"):
+            with_relays = demand.chunks.members(getattr(demand.chunks, side)[chunk])
+            assert bound.members(getattr(bound, side)[chunk]).tolist() == with_relays.tolist()
 
 
 def test_the_root_is_the_first_by_default() -> None:

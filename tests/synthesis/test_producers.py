@@ -7,7 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from tests.strategies import GB_S, US, Case, cases, damaged, irregular, networks, reachable, same
+from tests.strategies import (
+    GB_S,
+    NAMED,
+    US,
+    Case,
+    cases,
+    damaged,
+    irregular,
+    networks,
+    reachable,
+    same,
+)
 from tests.verify.reference import is_right
 from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel
@@ -15,7 +26,6 @@ from weft.errors import InputError, TopologyError, UnreachableError
 from weft.topology import Topology, load_topology
 from weft.verify import verify
 
-KINDS = sorted(PATTERNS)
 MODELS = [("pipelined", "cut-through"), ("blocking", "store-and-forward")]
 
 
@@ -32,9 +42,7 @@ def test_random_cases(case: Case) -> None:
     result = case.run()
     check(result)
     assert result.bound.time >= result.bound.ideal
-    demand = result.collective
-    assert demand == case.collective
-    assert result.algorithm.chunks.bytes.sum() == demand.size
+    assert result.collective == case.collective
 
 
 @settings(max_examples=60, deadline=None)
@@ -80,7 +88,7 @@ def test_more_trials_are_never_worse_on_switches(kind: str, alternate: int) -> N
 
 
 @settings(max_examples=60, deadline=None)
-@given(damaged(), st.sampled_from(KINDS), st.integers(0, 99))
+@given(damaged(), st.sampled_from(NAMED), st.integers(0, 99))
 def test_failures(network: Topology, kind: str, seed: int) -> None:
     """After failures: an algorithm for what is left, or a sentence on what cannot be reached."""
     if reachable(network):
@@ -90,11 +98,13 @@ def test_failures(network: Topology, kind: str, seed: int) -> None:
             weft.synthesize(network, kind, 1000, seed=seed, threads=1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize("apart", ["two islands", "one way"])
 def test_unreachable(kind: str, apart: str) -> None:
     ends = {"two islands": ([0, 1, 2, 3], [1, 0, 3, 2]), "one way": ([0, 1, 2], [1, 2, 3])}[apart]
     network = Topology.from_links(apart, 4, *ends, GB_S, US)
+    if kind == "pipeline":
+        network = network.reversed()
     root = 3 if kind in ("broadcast", "scatter") else 0 if PATTERNS[kind].rooted else None
     with pytest.raises(UnreachableError, match=r"chunk \d+ cannot get from NPU \d+ to NPU \d+"):
         weft.synthesize(network, kind, 1000, root=root)
@@ -107,7 +117,7 @@ def test_unreachable_names_the_way_that_is_missing(kind: str) -> None:
         weft.synthesize(network, kind, 1000)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize(("latency_model", "switching"), MODELS)
 @pytest.mark.parametrize("spec", ["ring:1", "ring:2", "switch:2", "line:2", "switch:3"])
 @pytest.mark.parametrize("size", [1, 2, 17, 4097])
@@ -122,7 +132,7 @@ def test_tiny(spec: str, kind: str, size: int, latency_model: str, switching: st
         assert result.efficiency == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize(("latency_model", "switching"), MODELS)
 @pytest.mark.parametrize(
     ("bandwidth", "latency"),
@@ -155,7 +165,7 @@ def test_groups(network: Topology, data: st.DataObject) -> None:
     """Part of the NPUs in any order of rank; all others may relay."""
     members = network.members.tolist()
     group = data.draw(st.lists(st.sampled_from(members), min_size=1, unique=True))
-    kind = data.draw(st.sampled_from(KINDS))
+    kind = data.draw(st.sampled_from(NAMED))
     root = data.draw(st.sampled_from(group)) if PATTERNS[kind].rooted else None
     result = weft.synthesize(network, kind, 999, group=group, root=root, threads=1)
     check(result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ class Chunks:
     bytes
         Exact size of each chunk (int64, always positive).
     offset
-        Where it lies in the collective's buffer, in bytes (int64).
+        Where it lies in the collective's buffer, in bytes (int64). Where every NPU has a buffer
+        of its own, as in All-to-All, in that of the NPU that has the chunk at the start.
     pre
         Number of the set of NPUs that have the chunk at the start (int32). In a reduction each
         of them has a contribution of its own; otherwise each has the whole chunk.
@@ -29,6 +30,9 @@ class Chunks:
         Number of the set of NPUs that must have it at the end (int32).
     reduce
         Whether the chunk is the sum of the contributions of its `pre` set (bool).
+    reach
+        Number of the set of NPUs that may ever hold it, those of `pre` and `post` included;
+        -1 if any may, so that any may relay it (int32).
     set_offsets, set_members
         The sets: set ``s`` is ``set_members[set_offsets[s]:set_offsets[s + 1]]``, ascending.
     """
@@ -38,11 +42,23 @@ class Chunks:
     pre: NDArray[np.int32]
     post: NDArray[np.int32]
     reduce: NDArray[np.bool_]
+    reach: NDArray[np.int32]
     set_offsets: NDArray[np.int64]
     set_members: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.bytes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chunks):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, column.name), getattr(other, column.name))
+            for column in fields(self)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.bytes.tobytes(), self.pre.tobytes(), self.post.tobytes()))
 
     def members(self, number: int) -> NDArray[np.int32]:
         """The NPUs of one set, ascending."""
@@ -51,22 +67,23 @@ class Chunks:
     @classmethod
     def build(
         cls,
-        boundaries: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        offsets: NDArray[np.int64],
         pre: NDArray[np.int32],
         post: NDArray[np.int32],
         sets: Sequence[NDArray[np.int32]],
         *,
-        reduce: bool,
+        reduce: bool | NDArray[np.bool_],
     ) -> Chunks:
-        """Cut a buffer at `boundaries`; empty pieces have nothing to move and are left out."""
-        sizes = np.diff(boundaries)
+        """A table of pieces; empty ones have nothing to move and are left out."""
         real = sizes > 0
         return cls(
             sizes[real],
-            boundaries[:-1][real],
+            offsets[real],
             pre[real],
             post[real],
-            np.full(int(real.sum()), reduce),
+            np.broadcast_to(np.asarray(reduce, dtype=np.bool_), sizes.shape)[real],
+            np.full(int(real.sum()), -1, dtype=np.int32),
             np.cumsum([0, *(len(s) for s in sets)], dtype=np.int64),
             np.concatenate(sets).astype(np.int32),
         )
@@ -86,21 +103,59 @@ class Chunks:
             np.concatenate([t.pre + s for t, s in pairs]).astype(np.int32),
             np.concatenate([t.post + s for t, s in pairs]).astype(np.int32),
             np.concatenate([t.reduce for t in tables]),
+            np.concatenate([np.where(t.reach < 0, -1, t.reach + s) for t, s in pairs]).astype(
+                np.int32
+            ),
             np.concatenate([*shifted, members[-1:]]).astype(np.int64),
             np.concatenate([t.set_members for t in tables]),
         )
 
+    def within(self, npus: NDArray[np.int32]) -> Chunks:
+        """The same chunks, which only these NPUs (ascending) may hold: no other relays them."""
+        return Chunks(
+            self.bytes,
+            self.offset,
+            self.pre,
+            self.post,
+            self.reduce,
+            np.full(len(self), len(self.set_offsets) - 1, dtype=np.int32),
+            np.append(self.set_offsets, self.set_offsets[-1] + len(npus)),
+            np.concatenate([self.set_members, npus]),
+        )
 
-def cut(size: int, pieces: int, alignment: int) -> NDArray[np.int64]:
-    """Boundaries that cut `size` bytes in `pieces` as evenly as `alignment` allows.
+    def cut(self, pieces: int, alignment: int) -> Chunks:
+        """Every chunk cut in `pieces`, which come one after the other."""
+        marks = cut_each(self.bytes, pieces, alignment)
+        sizes = np.diff(marks, axis=1).reshape(-1)
+        real = sizes > 0
+        owner = np.repeat(np.arange(len(self)), pieces)[real]
+        return Chunks(
+            sizes[real],
+            (self.offset[:, None] + marks[:, :-1]).reshape(-1)[real],
+            self.pre[owner],
+            self.post[owner],
+            self.reduce[owner],
+            self.reach[owner],
+            self.set_offsets,
+            self.set_members,
+        )
+
+
+def cut_each(sizes: NDArray[np.int64], pieces: int, alignment: int) -> NDArray[np.int64]:
+    """Boundaries that cut each of `sizes` bytes in `pieces` as evenly as `alignment` allows.
 
     Every boundary but the last is a multiple of the alignment; the pieces add up to the size,
     to the byte. Cutting in n pieces and each in k gives the same as cutting in n·k.
     """
-    alignment = min(alignment, size)
-    whole, rest = divmod(-(-size // alignment), pieces)
+    unit = np.clip(sizes, 1, min(alignment, np.iinfo(np.int64).max))[:, None]
+    whole, rest = np.divmod(-(-sizes[:, None] // unit), pieces)
     i = np.arange(pieces + 1, dtype=np.int64)
     # i · blocks // pieces, in parts that fit 64 bits.
-    marks: NDArray[np.int64] = (i * whole + i * rest // pieces) * alignment
-    marks[-1] = size
+    marks: NDArray[np.int64] = (i * whole + i * rest // pieces) * unit
+    marks[:, -1] = sizes
     return marks
+
+
+def cut(size: int, pieces: int, alignment: int) -> NDArray[np.int64]:
+    """The same for one buffer."""
+    return cut_each(np.array([size], dtype=np.int64), pieces, alignment).reshape(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,13 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
-from weft.collective import Collective
+from weft.collective import PATTERNS, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats._chakra_attributes import SINT64_LIST, TEXT, Attribute, delta
 from weft.topology.model import Topology
+from weft.units import MAX_BYTES
 
 Columns = dict[str, NDArray[np.int64]]
+
+# The columns that say what moves in a collective whose name does not.
+PART_TYPES: dict[str, type[np.generic]] = {
+    "bytes": np.int64,
+    "offset": np.int64,
+    "pre": np.int32,
+    "post": np.int32,
+    "reduce": np.bool_,
+}
+PART_COLUMNS = [
+    *(f"weft.part_{name}" for name in PART_TYPES),
+    "weft.part_set_length",
+    "weft.part_set_members",
+]
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 class Demand(msgspec.Struct):
@@ -29,6 +46,9 @@ class Demand(msgspec.Struct):
     chunks_per_share: int
     root: int | None
     alignment: int
+    relay: bool = True
+    parts: int | None = None  # how many rows of ``weft.part_*`` are its own; None if named
+    sets: int = 0  # how many of ``weft.part_set_length``
 
 
 class Network(msgspec.Struct):
@@ -73,7 +93,8 @@ def header_attributes(
 ) -> list[Attribute]:
     """The attributes that only NPU 0's file has; `optional` names the rows' columns."""
     columns: dict[str, NDArray[np.generic]] = {
-        "weft.groups": np.concatenate([np.array(d.group, np.int64) for d in algorithm.demands])
+        "weft.groups": np.concatenate([np.array(d.group, np.int64) for d in algorithm.demands]),
+        **_part_columns(algorithm.demands),
     }
     header = Header(
         npus=npus,
@@ -118,7 +139,24 @@ def _demand(demand: Collective) -> Demand:
         demand.chunks_per_share,
         demand.root,
         demand.alignment,
+        demand.relay,
+        None if demand.parts is None else len(demand.parts),
+        0 if demand.parts is None else len(demand.parts.set_offsets) - 1,
     )
+
+
+def _part_columns(demands: Sequence[Collective]) -> dict[str, NDArray[np.generic]]:
+    """What moves in collectives whose name does not say it; nothing if there are none."""
+    tables = [demand.parts for demand in demands if demand.parts is not None]
+    if not tables:
+        return {}
+    columns = {
+        f"weft.part_{name}": np.concatenate([getattr(table, name) for table in tables])
+        for name in PART_TYPES
+    }
+    lengths = np.concatenate([np.diff(table.set_offsets) for table in tables])
+    members = np.concatenate([table.set_members for table in tables])
+    return columns | {"weft.part_set_length": lengths, "weft.part_set_members": members}
 
 
 def _network(topology: Topology | None, columns: dict[str, NDArray[np.generic]]) -> Network | None:
@@ -169,25 +207,79 @@ def read_demands(header: Header, columns: Columns, limit: int) -> tuple[Collecti
     """The collectives; at most `limit` chunks in all."""
     members = columns["weft.groups"]
     claims, at, demands = 0, 0, []
+    parts = _PartReader(columns)
     for demand in header.demands:
-        claims += max(demand.ranks, 0) * max(demand.chunks_per_share, 0)
+        claims += _claimed_chunks(demand)
         group = members[at : at + max(demand.ranks, 0)]
         at += len(group)
         if claims > limit or len(group) != demand.ranks or (group >= header.npus).any():
             raise InputError(f"the group or the chunks of a {demand.kind[:40]} make no sense")
         demands.append(
-            Collective.of(
+            Collective(
                 demand.kind,
-                group.tolist(),
+                tuple(group.tolist()),
                 demand.size,
                 demand.chunks_per_share,
                 demand.root,
                 demand.alignment,
+                demand.relay,
+                parts.read(demand),
             )
         )
-    if at != len(members) or not demands:
-        raise InputError("weft.groups does not fit the demands")
+    if at != len(members) or not demands or not parts.at_end:
+        raise InputError("weft.groups or the parts do not fit the demands")
     return tuple(demands)
+
+
+def _claimed_chunks(demand: Demand) -> int:
+    pattern = PATTERNS.get(demand.kind)
+    if demand.parts is not None or pattern is None:
+        parts = demand.parts or 0
+    else:
+        parts = pattern.parts(max(demand.ranks, 0))
+    return max(parts, demand.ranks, 0) * max(demand.chunks_per_share, 0)
+
+
+class _PartReader:
+    """Hands out the rows of the ``weft.part_*`` columns, demand by demand."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = {name: columns.get(f"weft.part_{name}", _NONE) for name in PART_TYPES}
+        self._lengths = columns.get("weft.part_set_length", _NONE)
+        self._members = columns.get("weft.part_set_members", _NONE)
+        self._row = self._set = self._member = 0
+
+    @property
+    def at_end(self) -> bool:
+        ends = [len(self._lengths) == self._set, len(self._members) == self._member]
+        return all([*ends, *(len(column) == self._row for column in self._columns.values())])
+
+    def read(self, demand: Demand) -> Chunks | None:
+        if demand.parts is None:
+            return None
+        rows = slice(self._row, self._row + max(demand.parts, 0))
+        lengths = self._lengths[self._set : self._set + max(demand.sets, 0)]
+        taken = {name: column[rows] for name, column in self._columns.items()}
+        if any(len(column) != demand.parts for column in taken.values()) or (lengths < 1).any():
+            raise InputError(f"the parts of a {demand.kind[:40]} do not fit their columns")
+        for side in ("pre", "post"):
+            _check_range(f"weft.part_{side}", taken[side], len(lengths))
+        _check_range("weft.part_bytes", taken["bytes"] - 1, MAX_BYTES)
+        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        members = self._members[self._member : self._member + int(ends[-1])]
+        inner = np.diff(members) > 0
+        inner[ends[1:-1] - 1] = True  # sets are ascending; from one to the next need not be
+        if len(members) != ends[-1] or not inner.all():
+            raise InputError("weft.part_set_members does not fit weft.part_set_length")
+        self._row += demand.parts
+        self._set += len(lengths)
+        self._member += len(members)
+        return Chunks(
+            **{name: taken[name].astype(kind) for name, kind in PART_TYPES.items()},
+            reach=np.full(demand.parts, -1, dtype=np.int32),
+            set_offsets=ends,
+            set_members=members.astype(np.int32),
+        )
 
 
 def read_topology(header: Header, columns: Columns, limit: int) -> Topology | None:

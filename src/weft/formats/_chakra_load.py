@@ -19,6 +19,7 @@ from weft.errors import FormatError, InputError
 from weft.formats._chakra_attributes import SCHEMA_VERSION, Attributes
 from weft.formats._chakra_columns import checksum, first_bad_dep
 from weft.formats._chakra_header import (
+    PART_COLUMNS,
     Header,
     claim_limit,
     parse_header,
@@ -157,6 +158,8 @@ class _Files:
 def _read_frame(header: Header, attributes: Attributes, limit: int) -> Algorithm:
     """The algorithm without its rows."""
     names = list(HEADER_COLUMNS)
+    if any(demand.parts is not None for demand in header.demands):
+        names += PART_COLUMNS
     if header.topology is not None:
         names += LINK_COLUMNS
     if header.routes == "listed":

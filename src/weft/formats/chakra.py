@@ -93,7 +93,7 @@ def _count_npus(algorithm: Algorithm) -> int:
 
 def _check_loadable(algorithm: Algorithm, written: int) -> None:
     """Refuse what `load` would take for a corrupt header: far more chunks than are moved."""
-    claims = sum(demand.ranks * demand.chunks_per_share for demand in algorithm.demands)
+    claims = sum(demand.part_count * demand.chunks_per_share for demand in algorithm.demands)
     if claims > claim_limit(written):
         raise InputError(
             f"the demands have {claims} chunks, but the transfers move too few of them "

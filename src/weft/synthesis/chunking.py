@@ -16,6 +16,7 @@ from weft.topology.model import Topology
 _CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _MOST_OF_A_SHARE = 32  # an NPU's share of a buffer that all have is small already
 _MOST_TRANSFERS = 1 << 21
+_HOPS_OF_A_PATH = 4
 _WORTH = 1.005  # more chunks must gain at least this much
 _PATIENCE = 2  # counts in a row that may fail to
 
@@ -71,17 +72,17 @@ class _Climb:
 
 def _counts(collective: Collective) -> list[int]:
     """Sensible counts: chunks of some bytes, and not too many transfers."""
-    shares = collective.ranks if collective.pattern.shares else 1
+    shares = collective.pattern.shares(collective.ranks)
     by_bytes = collective.size // (shares * collective.alignment)
-    by_transfers = _MOST_TRANSFERS // _transfers(collective)
-    most = _MOST_OF_A_SHARE if collective.pattern.shares else _CANDIDATES[-1]
+    by_transfers = _MOST_TRANSFERS // _transfers(replace(collective, chunks_per_share=1))
+    most = _MOST_OF_A_SHARE if shares > 1 else _CANDIDATES[-1]
     return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_transfers))]
 
 
 def _transfers(collective: Collective) -> int:
     """About how many transfers an algorithm has."""
-    shares = collective.ranks if collective.pattern.shares else 1
-    return shares * collective.ranks * collective.chunks_per_share
+    each = _HOPS_OF_A_PATH if collective.pattern.own_buffers else collective.ranks
+    return collective.part_count * each * collective.chunks_per_share
 
 
 def _forecast(topology: Topology, collective: Collective, cost: CostModel) -> float:

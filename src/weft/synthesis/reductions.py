@@ -26,6 +26,7 @@ def backwards(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[S
         chunks.post,
         chunks.pre,
         np.zeros_like(chunks.reduce),
+        chunks.reach,
         chunks.set_offsets,
         chunks.set_members,
     )

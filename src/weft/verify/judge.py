@@ -101,6 +101,7 @@ def _judge(algorithm: Algorithm) -> _core.Violation | None:
         sizes=chunks.bytes,
         pre=chunks.pre,
         post=chunks.post,
+        reach=chunks.reach,
         reduction=chunks.reduce,
         set_offsets=chunks.set_offsets,
         set_members=chunks.set_members,

@@ -126,6 +126,13 @@ _WORDS: dict[ViolationCode, tuple[Kind, Words]] = {
         "structure",
         lambda v, _a: f"row {v.row} uses NPU {v.other}, which was removed",
     ),
+    ViolationCode.out_of_reach: (
+        "route",
+        lambda v, _a: (
+            f"row {v.row} takes chunk {v.chunk} to NPU {v.other}, which is outside its group and "
+            "must not relay"
+        ),
+    ),
     ViolationCode.place_range: ("structure", _place_range),
     ViolationCode.not_reduction: (
         "reduction",

@@ -1,0 +1,134 @@
+"""A collective: one demand of a group of NPUs on the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.collective.chunks import Chunks, cut
+from weft.collective.patterns import PATTERNS, Pattern
+from weft.errors import InputError, unknown_name
+from weft.units import MAX_BYTES
+
+MAX_CHUNKS = 1 << 28
+DEFAULT_ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Collective:
+    """One demand: a pattern among a group.
+
+    Attributes
+    ----------
+    kind
+        Name of the pattern, a key of `PATTERNS`.
+    group
+        The NPUs that take part, in order of rank.
+    size
+        Bytes of the largest buffer on one NPU, as nccl-tests counts it (All-Gather: the
+        gathered output; Reduce-Scatter: the input; All-Reduce: the buffer; All-to-All: the
+        send buffer).
+    chunks_per_share
+        In how many chunks each NPU's share is cut (its contribution in All-Gather, its shard
+        in Reduce-Scatter and All-Reduce, the whole buffer in Broadcast and Reduce, each part in
+        Gather, Scatter, All-to-All and custom patterns).
+    root
+        The NPU (its number, not its rank) that sends or receives in rooted patterns.
+    alignment
+        Chunk boundaries fall on multiples of this many bytes.
+    relay
+        Whether NPUs outside the group may pass chunks on.
+    parts
+        What moves, before it is cut in chunks, for patterns whose name does not say it: see
+        `all_to_allv`, `permutation` and `custom`, which make them.
+    """
+
+    kind: str
+    group: tuple[int, ...]
+    size: int
+    chunks_per_share: int = 1
+    root: int | None = None
+    alignment: int = DEFAULT_ALIGNMENT
+    relay: bool = True
+    parts: Chunks | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in PATTERNS:
+            raise unknown_name("collective", self.kind, PATTERNS)
+        if not self.group:
+            raise InputError(f"{self.kind}: the group is empty")
+        if len(set(self.group)) != len(self.group) or min(self.group) < 0:
+            raise InputError(f"{self.kind}: the group must be distinct NPU numbers")
+        if not 0 < self.size <= MAX_BYTES:
+            raise InputError(
+                f"{self.kind}: size {self.size} B is out of range; expected 1 B or more"
+            )
+        if self.alignment < 1:
+            raise InputError(f"{self.kind}: alignment {self.alignment} B; expected 1 B or more")
+        self._check_parts()
+        most = MAX_CHUNKS // max(self.part_count, 1)
+        if not 1 <= self.chunks_per_share <= most:
+            raise InputError(
+                f"{self.kind}: {self.chunks_per_share} chunks a share; expected 1 to {most}"
+            )
+        if self.pattern.rooted and self.root is None:
+            object.__setattr__(self, "root", self.group[0])
+        if not self.pattern.rooted and self.root is not None:
+            raise InputError(f"{self.kind} has no root, but root {self.root} was given")
+        if self.root is not None and self.root not in self.group:
+            raise InputError(f"{self.kind}: root {self.root} is not an NPU of the group")
+
+    def _check_parts(self) -> None:
+        if (self.parts is None) != (self.pattern.build is not None):
+            said = "says itself what moves" if self.parts is not None else "must be told what moves"
+            raise InputError(f"{self.kind} {said}")
+        if self.parts is not None and not np.isin(self.parts.set_members, self.group).all():
+            raise InputError(f"{self.kind}: its parts name NPUs outside the group")
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        group: Sequence[int] | NDArray[np.int32],
+        size: int,
+        chunks_per_share: int = 1,
+        root: int | None = None,
+        alignment: int = DEFAULT_ALIGNMENT,
+        relay: bool = True,
+    ) -> Collective:
+        """The same from any sequence of NPU numbers, for patterns known by name."""
+        members = tuple(int(npu) for npu in group)
+        return cls(kind, members, size, chunks_per_share, root, alignment, relay)
+
+    @property
+    def pattern(self) -> Pattern:
+        return PATTERNS[self.kind]
+
+    @property
+    def ranks(self) -> int:
+        return len(self.group)
+
+    @property
+    def part_count(self) -> int:
+        """How many parts there are before they are cut in chunks."""
+        return self.pattern.parts(self.ranks) if self.parts is None else len(self.parts)
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        """The chunks with their pre- and postconditions, in order of the buffer."""
+        if self.parts is None:
+            table = self._named()
+        else:
+            table = self.parts.cut(self.chunks_per_share, self.alignment)
+        return table if self.relay else table.within(np.array(sorted(self.group), dtype=np.int32))
+
+    def _named(self) -> Chunks:
+        assert self.pattern.build is not None
+        shares = self.pattern.shares(self.ranks) * self.chunks_per_share
+        marks = cut(self.size, shares, self.alignment)
+        root_rank = self.group.index(self.root) if self.root is not None else 0
+        return self.pattern.build(np.array(self.group, dtype=np.int32), root_rank, marks)
