@@ -131,17 +131,13 @@ class Case:
 
         return synthesize(
             self.network,
-            self.collective.kind,
-            self.collective.size,
+            self.collective,
             chunks=self.collective.chunks_per_share,
-            group=self.collective.group,
-            root=self.collective.root,
             seed=self.seed,
             trials=trials,
             threads=threads,
             latency_model=self.cost.latency_model,
             switching=self.cost.switching,
-            alignment=self.collective.alignment,
         )
 
     def __repr__(self) -> str:

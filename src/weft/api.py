@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.bound import Bound, lower_bound
-from weft.collective import PATTERNS, Collective
+from weft.collective import Collective
 from weft.cost import CostModel, LatencyModel, Switching
-from weft.errors import InputError, unknown_name
+from weft.errors import InputError
 from weft.result import Result
 from weft.synthesis import produce
 from weft.topology import Topology, load_topology
@@ -21,12 +22,13 @@ from weft.verify import verify
 
 def synthesize(
     topology: Topology | str,
-    collective: str,
-    size: int | str,
+    collective: str | Collective | Sequence[Collective],
+    size: int | str | None = None,
     *,
-    chunks: int | None = None,
+    chunks: int | Sequence[int | None] | None = None,
     group: Sequence[int] | None = None,
     root: int | None = None,
+    relay: bool = True,
     seed: int = 0,
     trials: int = 1,
     threads: int | None = None,
@@ -35,23 +37,28 @@ def synthesize(
     alignment: int = 16,
     progress: _core.Progress | None = None,
 ) -> Result:
-    """Synthesize an algorithm for a collective on a network; verify it; bound it.
+    """Synthesize an algorithm for collectives on a network; verify it; bound it.
 
     Parameters
     ----------
     topology
         The network, or what `weft.load_topology` takes, such as ``mesh:8x8``.
     collective
-        Name of the pattern, such as ``all-reduce``.
+        Name of the pattern, such as ``all-reduce``; or a `weft.Collective`; or several, which
+        run at the same time over the same links.
     size
-        Largest buffer on one NPU, as nccl-tests counts it: bytes, or a text such as ``64MiB``.
+        With a name: the largest buffer on one NPU, as nccl-tests counts it: bytes, or a text
+        such as ``64MiB``.
     chunks
-        In how many chunks to cut each NPU's share; by default a choice that weighs α against
-        bandwidth.
+        In how many chunks to cut each NPU's share (of each collective, if a sequence); by
+        default, or where None, a choice that weighs α against bandwidth.
     group
-        NPUs that take part, in order of rank; by default all.
+        With a name: NPUs that take part, in order of rank; by default all.
     root
-        NPU that sends or receives, for patterns with a root; by default the group's first.
+        With a name: NPU that sends or receives, for patterns with a root; by default the
+        group's first.
+    relay
+        With a name: whether NPUs outside the group may pass chunks on.
     seed, trials, threads
         Same seed, same result, on any number of threads. The best of `trials` seeds is kept.
     latency_model, switching
@@ -66,20 +73,24 @@ def synthesize(
     >>> result.verified
     True
     """
-    if collective not in PATTERNS:
-        raise unknown_name("collective", collective, PATTERNS)
     if isinstance(topology, str):
         topology = load_topology(topology)
     cost = CostModel(latency_model, switching)
-    members = tuple(int(npu) for npu in (topology.members if group is None else group))
-    bytes_ = parse_size(size)
-    count = 1 if chunks is None else chunks
-    demand = Collective(collective, members, bytes_, count, root, alignment)
+    if isinstance(collective, str):
+        if size is None:
+            raise InputError(f"{collective} needs a size")
+        members = topology.members.tolist() if group is None else group
+        demands = [Collective.of(collective, members, parse_size(size), 1, root, alignment, relay)]
+    else:
+        if (size, group, root, relay) != (None, None, None, True):
+            raise InputError("size, group, root and relay go with a collective's name")
+        demands = [collective] if isinstance(collective, Collective) else list(collective)
+    demands, choose = _chunked(demands, chunks)
     began = time.perf_counter()
     algorithm = produce(
         topology,
-        demand,
-        choose_chunks=chunks is None,
+        demands,
+        choose_chunks=choose,
         cost=cost,
         seed=seed,
         trials=trials,
@@ -88,6 +99,22 @@ def synthesize(
     )
     seconds = time.perf_counter() - began
     return Result(algorithm, verify(algorithm), bound_of(algorithm), seconds)
+
+
+def _chunked(
+    demands: Sequence[Collective], chunks: int | Sequence[int | None] | None
+) -> tuple[list[Collective], list[bool]]:
+    """The demands cut as asked, and for each whether its number of chunks is to be chosen."""
+    if not demands:
+        raise InputError("there is no collective to synthesize")
+    counts = list(chunks) if isinstance(chunks, Sequence) else [chunks] * len(demands)
+    if len(counts) != len(demands):
+        raise InputError(f"there are {len(counts)} chunk counts for {len(demands)} collectives")
+    cut = [
+        replace(demand, chunks_per_share=1 if count is None else count)
+        for demand, count in zip(demands, counts, strict=True)
+    ]
+    return cut, [count is None for count in counts]
 
 
 def bound_of(algorithm: Algorithm) -> Bound:

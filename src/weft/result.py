@@ -1,30 +1,93 @@
-"""What synthesis hands to its user: an algorithm, judged and bounded."""
+"""What synthesis hands to its user: an algorithm, judged and bounded, group by group."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from weft.algorithm import Algorithm, Transfers
-from weft.bound import Bound
+from weft.bound import Bound, lower_bound
 from weft.collective import Collective
 from weft.errors import InputError
 from weft.topology.model import Topology
 from weft.verify import Verdict
 
 
+@dataclass(frozen=True)
+class GroupResult:
+    """How one of the collectives fares.
+
+    Attributes
+    ----------
+    collective
+        What was asked for, with the number of chunks that was chosen.
+    time
+        When its last transfer ends, in picoseconds.
+    bound
+        A time no algorithm can beat, not even if this collective had the network to itself.
+    """
+
+    collective: Collective
+    time: int
+    bound: Bound
+
+    @property
+    def time_us(self) -> float:
+        """When its last transfer ends, in microseconds."""
+        return self.time / 1e6
+
+    @property
+    def lower_bound_us(self) -> float:
+        """A time in microseconds that no algorithm can beat with these chunks."""
+        return self.bound.time_us
+
+    @property
+    def efficiency(self) -> float:
+        """Lower bound over time; 1 when nothing need move."""
+        return self.bound.time / self.time if self.time else 1.0
+
+    @property
+    def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
+        """Size over time, in 10^9 bytes per second, as nccl-tests defines it."""
+        return self.collective.size / self.time_us / 1e3 if self.time else 0.0
+
+    @property
+    def busbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
+        """Algorithm bandwidth times the pattern's factor, as nccl-tests defines it."""
+        return self.algbw_GBps * self.collective.pattern.bus_factor(self.collective.ranks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines."""
+        return {
+            "members": list(self.collective.group),
+            "collective": self.collective.kind,
+            "size_bytes": self.collective.size,
+            "chunks": self.collective.chunks_per_share,
+            "root": self.collective.root,
+            "relay": self.collective.relay,
+            "time_us": self.time_us,
+            "lower_bound_us": self.lower_bound_us,
+            "bound_kind": self.bound.kind,
+            "efficiency": self.efficiency,
+            "algbw_GBps": self.algbw_GBps,
+            "busbw_GBps": self.busbw_GBps,
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
-    """An algorithm for one collective, with the judge's verdict and a proven lower bound.
+    """An algorithm for one collective or several, with the judge's verdict and a lower bound.
 
     Attributes
     ----------
     algorithm
         The algorithm itself.
     verdict
-        What the independent judge says of it.
+        What the independent judge says of it, all collectives together.
     bound
-        A time no algorithm can beat.
+        A time no algorithm can beat for all of them together.
     synthesis_s
         Seconds the synthesis took, without bound and verdict.
     """
@@ -36,7 +99,26 @@ class Result:
 
     @property
     def collective(self) -> Collective:
+        """The collective, if there is one."""
+        if len(self.algorithm.demands) > 1:
+            raise InputError("the algorithm serves several collectives: see Result.groups")
         return self.algorithm.demands[0]
+
+    @cached_property
+    def groups(self) -> tuple[GroupResult, ...]:
+        """One result a collective, in the order they were asked for."""
+        demands, times = self.algorithm.demands, self.algorithm.times
+        if len(demands) == 1:
+            return (GroupResult(demands[0], times[0], self.bound),)
+        assert self.algorithm.cost is not None
+        return tuple(
+            GroupResult(
+                demand,
+                time,
+                lower_bound(self.topology, demand.chunks, self.algorithm.cost, enough=time),
+            )
+            for demand, time in zip(demands, times, strict=True)
+        )
 
     @property
     def topology(self) -> Topology:
@@ -70,20 +152,23 @@ class Result:
 
     @property
     def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Size over time, in 10^9 bytes per second, as nccl-tests defines it."""
-        return self.collective.size / self.time_us / 1e3 if self.algorithm.time else 0.0
+        """Size over time of the slowest group, in 10^9 bytes per second."""
+        return min(group.algbw_GBps for group in self.groups)
 
     @property
     def busbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Algorithm bandwidth times the pattern's factor, as nccl-tests defines it."""
-        return self.algbw_GBps * self.collective.pattern.bus_factor(self.collective.ranks)
+        """Bus bandwidth of the slowest group, as nccl-tests defines it."""
+        return min(group.busbw_GBps for group in self.groups)
 
     def save(self, folder: str | Path) -> None:
         """Write the algorithm as a folder of Chakra execution traces, one file a rank."""
         self.algorithm.save(folder)
 
-    def to_dict(self) -> dict[str, str | int | float | bool | None]:
-        """The figures, for machines: what ``weft synth --json`` prints."""
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines: what ``weft synth --json`` prints.
+
+        Where several collectives differ in kind, size, chunks or root, that is None at the top.
+        """
         cost, provenance = self.algorithm.cost, self.algorithm.provenance
         assert cost is not None
         return {
@@ -91,10 +176,10 @@ class Result:
             "npus": len(self.topology.members),
             "switches": self.topology.switches,
             "links": self.topology.links,
-            "collective": self.collective.kind,
-            "size_bytes": self.collective.size,
-            "chunks": self.collective.chunks_per_share,
-            "root": self.collective.root,
+            "collective": self._common("kind"),
+            "size_bytes": self._common("size"),
+            "chunks": self._common("chunks_per_share"),
+            "root": self._common("root"),
             "time_us": self.time_us,
             "lower_bound_us": self.lower_bound_us,
             "bound_kind": self.bound.kind,
@@ -111,4 +196,10 @@ class Result:
             "switching": cost.switching,
             "verified": self.verified,
             "violation": self.verdict.violation,
+            "groups": [group.to_dict() for group in self.groups],
         }
+
+    def _common(self, attribute: str) -> Any:
+        """What all collectives have in common, or None."""
+        values = {getattr(demand, attribute) for demand in self.algorithm.demands}
+        return values.pop() if len(values) == 1 else None

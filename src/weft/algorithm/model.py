@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
+
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -66,6 +68,17 @@ class Algorithm:
     @property
     def time_us(self) -> float:
         return self.time / 1e6
+
+    @cached_property
+    def times(self) -> tuple[int, ...]:
+        """When the last transfer of each demand ends, in picoseconds."""
+        if self.transfers.end is None:
+            raise InputError("the algorithm has no times yet: it was not made for a network")
+        firsts = np.cumsum([0, *(len(demand.chunks) for demand in self.demands)])
+        of = np.searchsorted(firsts, self.transfers.chunk, side="right") - 1
+        last = np.zeros(len(self.demands), dtype=np.int64)
+        np.maximum.at(last, of, self.transfers.end)
+        return tuple(last.tolist())
 
     def save(self, folder: str | Path) -> None:
         """Write a folder of Chakra execution traces, one file a rank; see `weft.load`."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
-from types import MappingProxyType
 
 from weft import _core
 from weft.algorithm import Algorithm
@@ -15,9 +14,9 @@ from weft.cost import CostModel
 from weft.errors import InputError
 from weft.synthesis.chunking import best_chunking
 from weft.synthesis.clock import check_clock
-from weft.synthesis.engines import Settings, plan
-from weft.synthesis.reductions import all_reduce, backwards
-from weft.synthesis.schedule import transfers_of
+from weft.synthesis.engines import Settings
+from weft.synthesis.planning import planned
+from weft.synthesis.together import planned_together
 from weft.topology.model import Topology
 
 __all__ = ["produce"]
@@ -29,21 +28,22 @@ MAX_THREADS = 1024
 
 def produce(
     topology: Topology,
-    collective: Collective,
+    demands: Sequence[Collective],
     *,
-    choose_chunks: bool = False,
+    choose_chunks: Sequence[bool] | None = None,
     cost: CostModel | None = None,
     seed: int = 0,
     trials: int = 1,
     threads: int | None = None,
     progress: _core.Progress | None = None,
 ) -> Algorithm:
-    """Synthesize an algorithm for one collective.
+    """Synthesize one algorithm for all demands, which run at the same time.
 
     Parameters
     ----------
     choose_chunks
-        Choose `Collective.chunks_per_share` for the least time, instead of taking it as given.
+        For each demand: choose `Collective.chunks_per_share` for the least time, instead of
+        taking it as given; by default none.
     cost
         Cost model; pipelined and cut-through by default.
     seed, trials, threads
@@ -60,16 +60,17 @@ def produce(
     cost = cost or CostModel()
     threads = os.cpu_count() or 1 if threads is None else threads
     _check_settings(seed, trials, threads)
-    topology.check_members(collective.group)
-    check_clock(topology, collective)
+    for demand in demands:
+        topology.check_members(demand.group)
+    check_clock(topology, demands)
     workers = min(threads, trials)
     settings = Settings(cost, seed, threads // workers, progress or _core.Progress())
 
+    choose = choose_chunks or [False] * len(demands)
+
     def attempt(number: int) -> Algorithm:
         mine = replace(settings, seed=(seed + number) & MAX_SEED)
-        if choose_chunks:
-            return best_chunking(topology, collective, cost, partial(_produce, topology, mine))
-        return _produce(topology, mine, collective)
+        return _attempt(topology, mine, list(zip(demands, choose, strict=True)))
 
     with ThreadPoolExecutor(workers) as pool:
         best = attempt(0)
@@ -89,16 +90,16 @@ def _check_settings(seed: int, trials: int, threads: int) -> None:
             raise InputError(f"{name} {value} is out of range; expected {least} to {most}")
 
 
-def _produce(topology: Topology, settings: Settings, collective: Collective) -> Algorithm:
-    chunks = collective.chunks
-    if collective.kind == "all-reduce":
-        phases, method = all_reduce(topology, collective, settings)
-    elif chunks.reduce.any() or collective.kind == "gather":
-        schedule, method = backwards(topology, chunks, settings)
-        phases = [schedule]
-    else:
-        schedule, method = plan(topology, chunks, settings)
-        phases = [schedule]
-    transfers, routes = transfers_of(phases, topology, settings.cost, chunks.bytes)
-    made_by = MappingProxyType({"method": method})
-    return Algorithm((collective,), transfers, topology, routes, settings.cost, made_by)
+def _attempt(
+    topology: Topology, settings: Settings, demands: Sequence[tuple[Collective, bool]]
+) -> Algorithm:
+    """The algorithm of one seed; each demand says whether its chunk count is to be chosen."""
+
+    def plan_one(demand: Collective) -> Algorithm:
+        return planned(topology, settings, [demand])
+
+    single = [
+        best_chunking(topology, demand, settings.cost, plan_one) if choose else plan_one(demand)
+        for demand, choose in demands
+    ]
+    return single[0] if len(single) == 1 else planned_together(topology, settings, single)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft import _core
 from weft.collective import Collective
 from weft.errors import InputError
@@ -11,7 +13,7 @@ _CLOCK_PS = 1 << 62
 _LINKS_A_HOP = 16  # more switches in a row than any fabric has
 
 
-def check_clock(topology: Topology, collective: Collective) -> None:
+def check_clock(topology: Topology, demands: Sequence[Collective]) -> None:
     """Raise if an algorithm might run past the end of the clock.
 
     No algorithm takes longer than all its transfers one after the other, each over links as slow
@@ -19,12 +21,15 @@ def check_clock(topology: Topology, collective: Collective) -> None:
     """
     if topology.links == 0:
         return
-    slot = int(collective.chunks.bytes.max(initial=1))
-    push = int(_core.serialization(slot, topology.bandwidth).max())
     links = min(topology.switches + 1, _LINKS_A_HOP)
-    transfers = 2 * len(collective.chunks) * topology.npus
-    if transfers * links * (push + int(topology.latency.max())) >= _CLOCK_PS:
-        raise InputError(
-            f"{topology.name}: {collective.kind} of {collective.size} B may take longer than the "
-            f"clock runs (53 days); use a smaller size, fewer chunks or faster links"
-        )
+    time = 0
+    for demand in demands:
+        slot = int(demand.chunks.bytes.max(initial=1))
+        push = int(_core.serialization(slot, topology.bandwidth).max())
+        transfers = 2 * len(demand.chunks) * topology.npus
+        time += transfers * links * (push + int(topology.latency.max()))
+        if time >= _CLOCK_PS:
+            raise InputError(
+                f"{topology.name}: {demand.kind} of {demand.size} B may take longer than the "
+                f"clock runs (53 days); use a smaller size, fewer chunks or faster links"
+            )

@@ -67,6 +67,11 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
     return schedule, method
 
 
+def plan_any(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
+    """Plan any mix of copies and sums."""
+    raise NotImplementedError
+
+
 def _has_one_root(chunks: Chunks) -> bool:
     """Whether this is a Broadcast to several: one holder, the same takers for all."""
     return (

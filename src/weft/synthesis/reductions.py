@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from weft.bound import quick_bound
@@ -39,36 +42,42 @@ def backwards(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[S
 
 
 def all_reduce(
-    topology: Topology, collective: Collective, settings: Settings
+    topology: Topology, demands: Sequence[Collective], settings: Settings
 ) -> tuple[list[Schedule], str]:
-    """Reduce-Scatter then All-Gather, or trees: whichever ends first.
+    """Reduce-Scatter then All-Gather, or trees: whichever ends first. All demands are All-Reduce.
 
     The first is as good as it gets where every NPU looks alike. Elsewhere, as on a mesh, links
     at the edge idle in either half; trees that sum some chunks while others are spread do not
     let them.
     """
-    phases, method = _scatter_and_gather(topology, collective, settings)
-    slot = int(collective.chunks.bytes.max(initial=1))
-    goal = quick_bound(topology, collective.chunks, settings.cost, slot)
+    phases, method = _scatter_and_gather(topology, demands, settings)
+    if len(demands) > 1:
+        return phases, method
+    chunks = demands[0].chunks
+    slot = int(chunks.bytes.max(initial=1))
+    goal = quick_bound(topology, chunks, settings.cost, slot)
     if sum(phase.time for phase in phases) <= goal * _CLOSE:
         return phases, method
-    members = np.array(sorted(collective.group), dtype=np.int32)
-    trees = plan_trees(topology, members, None, len(collective.chunks), settings, slot, goal)
+    members = np.array(sorted(demands[0].group), dtype=np.int32)
+    trees = plan_trees(topology, members, None, len(chunks), settings, slot, goal)
     if trees.time < sum(phase.time for phase in phases):
         return [trees], "trees"
     return phases, method
 
 
 def _scatter_and_gather(
-    topology: Topology, collective: Collective, settings: Settings
+    topology: Topology, demands: Sequence[Collective], settings: Settings
 ) -> tuple[list[Schedule], str]:
     """One plan serves for both halves where every link has a twin the other way."""
-    shares = (collective.group, collective.size, collective.chunks_per_share)
-    gathered = Collective.of("all-gather", *shares, alignment=collective.alignment).chunks
+    gathered = _as(demands, "all-gather")
     gather, method = plan(topology, gathered, settings)
     twin = twin_links(topology)
     if twin is not None:
         return [gather.backwards(twin), gather], method
-    scattered = Collective.of("reduce-scatter", *shares, alignment=collective.alignment).chunks
-    scatter, _ = backwards(topology, scattered, settings)
+    scatter, _ = backwards(topology, _as(demands, "reduce-scatter"), settings)
     return [scatter, gather], method
+
+
+def _as(demands: Sequence[Collective], kind: str) -> Chunks:
+    """The same buffers, cut the same way, in another pattern."""
+    return Chunks.concatenate([replace(demand, kind=kind).chunks for demand in demands])

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Routes, Transfers
+from weft.algorithm import Algorithm, Routes, Transfers
+from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
@@ -38,6 +39,17 @@ class Schedule:
         chunk, src, dst, reduce, route, start, end, offsets, links, _time = planned
         routes = Routes(offsets, links) if topology.switches else Routes.of_links(topology.links)
         return cls(chunk, src, dst, reduce.view(np.bool_), route, start, end, routes, slot)
+
+    @classmethod
+    def of(cls, algorithm: Algorithm) -> Schedule:
+        """The rows of a timed algorithm, to be scheduled anew."""
+        rows, routes = algorithm.transfers, algorithm.routes
+        assert routes is not None
+        assert rows.route is not None
+        assert rows.start is not None
+        assert rows.end is not None
+        ends = (rows.start, rows.end)
+        return cls(rows.chunk, rows.src, rows.dst, rows.reduce, rows.route, *ends, routes, None)
 
     @property
     def time(self) -> int:
@@ -143,6 +155,24 @@ def _retimed(
         rows.route,
         chunk_bytes,
     )
+
+
+def overlaid(
+    schedules: Sequence[Schedule], delays: Sequence[int], demands: Sequence[Collective]
+) -> Schedule:
+    """Schedules of one demand each as one, in order of start; each is delayed by so much."""
+    firsts = np.cumsum([0, *(len(demand.chunks) for demand in demands[:-1])])
+    moved = [
+        replace(
+            schedule,
+            chunk=(schedule.chunk + first).astype(np.int32),
+            start=schedule.start + delay,
+            end=schedule.end + delay,
+        )
+        for schedule, delay, first in zip(schedules, delays, firsts, strict=True)
+    ]
+    both = _joined(moved)
+    return both._reordered(np.argsort(both.start, kind="stable"))
 
 
 def _joined(phases: Sequence[Schedule]) -> Schedule:
