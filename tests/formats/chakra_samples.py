@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
-from weft.collective import Collective
+from weft.collective import Collective, Move, all_to_allv, custom
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
@@ -140,6 +140,17 @@ def with_places() -> Algorithm:
         ),
         provenance={"origin": "by hand, größer"},
     )
+
+
+def told() -> Algorithm:
+    """Demands whose name does not say what moves, among named ones; one without relays."""
+    demands = (
+        Collective.of("all-to-all", (2, 0), 50),
+        all_to_allv((3, 1, 2), [[0, 5, 0], [70, 1, 2], [9, 9, 9]], chunks_per_share=2),
+        Collective.of("all-gather", (0, 1), 10, relay=False),
+        custom((4, 2, 0), [Move(64, (0, 1), (2,), reduce=True), Move(7, (0, 2), (1, 2))]),
+    )
+    return Algorithm(demands, table([(0, 2, 0, False), (1, 2, 0, False)]))
 
 
 def random_algorithm(seed: int) -> Algorithm:

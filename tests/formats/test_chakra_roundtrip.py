@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chakra_samples import assert_same, random_algorithm, ring, star, table, with_places
+from chakra_samples import assert_same, random_algorithm, ring, star, table, told, with_places
 from chakra_schema import Node, frames
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +36,7 @@ def nodes_of(folder: Path, npu: int) -> list[Node]:
         star(2),
         star(7),
         with_places(),
+        told(),
         Algorithm((Collective.of("all-gather", [0], 10),), table([])),
         Algorithm((Collective.of("all-gather", [2, 5], 10),), table([])),
     ],

@@ -17,6 +17,8 @@ def is_right(algorithm: Algorithm) -> bool:
     """Whether the algorithm is right; its numbers must be in range."""
     rows = list(range(len(algorithm.transfers)))
     in_order = [(row, step) for row in rows for step in ("read", "write")]
+    if not _stays_in_reach(algorithm):
+        return False
     if not _flows(algorithm, in_order) or not _deps_hold(algorithm):
         return False
     if not algorithm.timed:
@@ -24,6 +26,14 @@ def is_right(algorithm: Algorithm) -> bool:
     return (
         _routes_fit(algorithm) and _times_fit(algorithm) and _flows(algorithm, _events(algorithm))
     )
+
+
+def _stays_in_reach(a: Algorithm) -> bool:
+    for chunk, npu in zip(a.transfers.chunk, a.transfers.dst, strict=True):
+        reach = int(a.chunks.reach[chunk])
+        if reach >= 0 and npu not in a.chunks.members(reach):
+            return False
+    return True
 
 
 def _deps_hold(a: Algorithm) -> bool:

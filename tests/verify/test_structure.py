@@ -109,6 +109,18 @@ def test_removed_npus() -> None:
     assert verify(fewer).violation == "row 2 uses NPU 3, which was removed"
 
 
+def test_relays_that_are_forbidden() -> None:
+    """Along the line, NPU 1 passes on what NPUs 0 and 2 share."""
+    broadcast = handmade.line_broadcast(3, 1)
+    demand = Collective.of("broadcast", [0, 2], handmade.SHARE)
+    assert verify(replace(broadcast, demands=(demand,))).ok
+    verdict = verify(replace(broadcast, demands=(replace(demand, relay=False),)))
+    assert verdict.violation == (
+        "row 0 takes chunk 0 to NPU 1, which is outside its group and must not relay"
+    )
+    assert (verdict.kind, verdict.row) == ("route", 0)
+
+
 def test_demand_outside_the_network() -> None:
     demand = Collective.of("all-gather", range(5), 5 * handmade.SHARE)
     verdict = verify(replace(GATHER, demands=(demand,)))

@@ -123,6 +123,19 @@ class Chunks:
             np.concatenate([self.set_members, npus]),
         )
 
+    def largest_buffer(self) -> int:
+        """The most bytes any NPU has at the start, or must have at the end."""
+        lengths = np.diff(self.set_offsets)
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        most = 0
+        for side in (self.pre, self.post):
+            of_set = np.zeros(len(lengths), dtype=np.int64)
+            np.add.at(of_set, side, self.bytes)
+            of_npu = np.zeros(int(self.set_members.max(initial=0)) + 1, dtype=np.int64)
+            np.add.at(of_npu, self.set_members, of_set[owner])
+            most = max(most, int(of_npu.max()))
+        return most
+
     def cut(self, pieces: int, alignment: int) -> Chunks:
         """Every chunk cut in `pieces`, which come one after the other."""
         marks = cut_each(self.bytes, pieces, alignment)

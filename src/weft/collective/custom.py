@@ -131,21 +131,7 @@ def _collective(
     if len(parts) == 0:
         raise InputError(f"{kind}: nothing moves; expected some size above 0")
     members = tuple(int(npu) for npu in group)
-    return Collective(kind, members, largest_buffer(parts), chunks, None, alignment, relay, parts)
-
-
-def largest_buffer(parts: Chunks) -> int:
-    """The most bytes any NPU has at the start, or must have at the end."""
-    lengths = np.diff(parts.set_offsets)
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    most = 0
-    for side in (parts.pre, parts.post):
-        of_set = np.zeros(len(lengths), dtype=np.int64)
-        np.add.at(of_set, side, parts.bytes)
-        of_npu = np.zeros(int(parts.set_members.max()) + 1, dtype=np.int64)
-        np.add.at(of_npu, parts.set_members, of_set[owner])
-        most = max(most, int(of_npu.max()))
-    return most
+    return Collective(kind, members, parts.largest_buffer(), chunks, None, alignment, relay, parts)
 
 
 def _check_move(number: int, move: Move, ranks: int) -> None:

@@ -86,8 +86,14 @@ class Collective:
         if (self.parts is None) != (self.pattern.build is not None):
             said = "says itself what moves" if self.parts is not None else "must be told what moves"
             raise InputError(f"{self.kind} {said}")
-        if self.parts is not None and not np.isin(self.parts.set_members, self.group).all():
+        if self.parts is None:
+            return
+        if not np.isin(self.parts.set_members, self.group).all():
             raise InputError(f"{self.kind}: its parts name NPUs outside the group")
+        if self.parts.largest_buffer() != self.size:
+            raise InputError(
+                f"{self.kind}: size {self.size} B; its parts fill {self.parts.largest_buffer()} B"
+            )
 
     @classmethod
     def of(
