@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from weft.algorithm import Algorithm
-from weft.collective import PATTERNS, Collective
+from weft.collective import PATTERNS, Collective, Move, all_to_allv, custom, permutation
 from weft.cost import CostModel
 from weft.result import Result
 from weft.topology import Topology, load_topology
@@ -115,6 +115,37 @@ def collectives(draw: st.DrawFn, network: Topology) -> Collective:
         draw(st.sampled_from(members)) if PATTERNS[kind].rooted else None,
         draw(st.one_of(st.integers(1, 64), st.sampled_from([1, 4, 16]))),
     )
+
+
+@st.composite
+def moves(draw: st.DrawFn, ranks: int) -> Move:
+    """One part of a custom pattern: a copy from some to some, or a sum."""
+    ends = st.lists(st.integers(0, ranks - 1), min_size=1, max_size=ranks, unique=True)
+    size = draw(st.integers(1, 5000))
+    return Move(size, tuple(draw(ends)), tuple(draw(ends)), draw(st.booleans()))
+
+
+@st.composite
+def group_collectives(draw: st.DrawFn, network: Topology, *, relay: bool = True) -> Collective:
+    """Any pattern, told or named, among any group of a network's NPUs."""
+    members = network.members.tolist()
+    group = draw(st.lists(st.sampled_from(members), min_size=1, max_size=8, unique=True))
+    n = len(group)
+    shape = {
+        "chunks_per_share": draw(st.integers(1, 3)),
+        "alignment": draw(st.sampled_from([1, 4, 16])),
+        "relay": relay,
+    }
+    kind = draw(st.sampled_from(sorted(PATTERNS)))
+    if kind == "custom":
+        return custom(group, draw(st.lists(moves(n), min_size=1, max_size=6)), **shape)
+    if kind == "permutation":
+        return permutation(group, draw(SIZES), draw(st.permutations(range(n))), **shape)
+    if kind == "all-to-allv":
+        row = st.lists(st.integers(0, 5000), min_size=n, max_size=n)
+        sizes = draw(st.lists(row, min_size=n, max_size=n).filter(lambda rows: any(map(any, rows))))
+        return all_to_allv(group, sizes, **shape)
+    return Collective.of(kind, group, draw(SIZES), **shape)
 
 
 @dataclass(frozen=True)
