@@ -26,6 +26,7 @@ class Matcher {
           state_(hops.count(), State::ready), events_(all_delays()) {
         place_holders();
         count_wanted();
+        bar_out_of_reach();
         progress_.total += wanted_;
         prepare_lanes();
         if (options_.rotate) prepare_rotation();
@@ -97,11 +98,23 @@ class Matcher {
     }
 
     void count_wanted() {
-        taker_sets_ = ChunkSets(spread_.sets.size(), npus_);
+        sets_ = ChunkSets(spread_.sets.size(), npus_);
         for (std::int32_t set = 0; set < spread_.sets.size(); ++set)
-            for (auto npu : spread_.sets[set]) taker_sets_.add(set, npu);
+            for (auto npu : spread_.sets[set]) sets_.add(set, npu);
         for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
             for (auto npu : spread_.sets[spread_.takers[chunk]]) wanted_ += !have_.has(npu, chunk);
+    }
+
+    // What counts as claimed from the start is never sent there, nor for the sake of those beyond.
+    void bar_out_of_reach() {
+        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk) {
+            if (spread_.reach[chunk] < 0) continue;
+            for (std::int32_t npu = 0; npu < npus_; ++npu) {
+                if (sets_.has(spread_.reach[chunk], npu) || claimed_.has(npu, chunk)) continue;
+                claimed_.add(npu, chunk);
+                --unclaimed_[npu];
+            }
+        }
     }
 
     void prepare_lanes() {
@@ -316,7 +329,7 @@ class Matcher {
         const auto npu = hops_.dst[event.subject];
         const auto chunk = event.detail;
         have_.add(npu, chunk);
-        wanted_ -= taker_sets_.has(spread_.takers[chunk], npu);
+        wanted_ -= sets_.has(spread_.takers[chunk], npu);
         for (auto hop : hops_.out[npu])
             if (state_[hop] == State::idle && !claimed_.has(hops_.dst[hop], chunk)) wake(hop);
     }
@@ -364,7 +377,7 @@ class Matcher {
     Ports ports_;
     ChunkSets have_, claimed_;           // claimed: had or on the way
     ChunkSets claimed_in_{0, 0};         // by region, if there are any
-    ChunkSets taker_sets_{0, 0};         // by set number, over NPUs
+    ChunkSets sets_{0, 0};         // by set number, over NPUs
     std::vector<std::uint32_t> copies_;  // per chunk: NPUs that have or will have it
     std::vector<std::int32_t> unclaimed_;  // per NPU: chunks not yet on the way to it
     std::vector<State> state_;

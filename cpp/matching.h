@@ -20,6 +20,7 @@ namespace weft {
 struct Spread {
     Rows holders;                     // NPUs that have each chunk at the start
     std::vector<std::int32_t> takers; // per chunk: number of a set of NPUs that must get it
+    std::vector<std::int32_t> reach;  // per chunk: number of the set of NPUs it may visit; -1: any
     Rows sets;
     std::int32_t chunks() const { return holders.size(); }
 };

@@ -15,6 +15,24 @@ constexpr std::int32_t least_trees = 32, most_trees = 256;
 // be finished before the first result is spread, and links idle that only spread.
 constexpr double eagerness = 0.3;
 
+// The same hops, of which `out` and `in` list only those between these NPUs.
+Hops within(Hops hops, const std::vector<std::int32_t>& npus) {
+    std::vector<bool> inside(hops.out.size(), false);
+    for (auto npu : npus) inside[npu] = true;
+    auto restricted = [&](const Rows& all) {
+        Rows kept;
+        for (std::int32_t npu = 0; npu < all.size(); ++npu) {
+            for (auto h : all[npu])
+                if (inside[hops.src[h]] && inside[hops.dst[h]]) kept.items.push_back(h);
+            kept.close();
+        }
+        return kept;
+    };
+    hops.out = restricted(hops.out);
+    hops.in = restricted(hops.in);
+    return hops;
+}
+
 // The transfers of one chunk along a tree: a partial sum waits for those below it, the first
 // copies for the last sums.
 void add_chunk(const Hops& hops, const Tree& tree, std::int32_t chunk, Tasks& tasks,
@@ -63,9 +81,12 @@ std::vector<ps> priorities(const Tasks& tasks, const HopTimes& times) {
 Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
                     std::uint64_t seed, ps bound, Progress& progress) {
     if (hops.count() == 0) return {};
-    const auto trees = TreePacker(hops, times, problem, bound, seed)
-                           .pack(std::min(problem.chunks, std::clamp(problem.chunks / 2,
-                                                                     least_trees, most_trees)));
+    const auto count =
+        std::min(problem.chunks, std::clamp(problem.chunks / 2, least_trees, most_trees));
+    const auto trees =
+        problem.reach.empty()
+            ? TreePacker(hops, times, problem, bound, seed).pack(count)
+            : TreePacker(within(hops, problem.reach), times, problem, bound, seed).pack(count);
     if (trees.empty()) return {};
     const auto tasks = make_tasks(hops, trees, problem.chunks);
     Schedule schedule = list_schedule(hops, times, tasks, priorities(tasks, times), progress);

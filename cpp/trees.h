@@ -13,7 +13,8 @@ namespace weft {
 
 // What the trees must join.
 struct TreeProblem {
-    std::vector<std::int32_t> members;  // NPUs that contribute and take; others may relay
+    std::vector<std::int32_t> members;  // NPUs that contribute and take
+    std::vector<std::int32_t> reach;    // NPUs that may relay, members included; empty: any
     std::int32_t root;                  // of a Broadcast; -1 for an All-Reduce, where each tree
                                         // chooses its own
     std::int32_t chunks;

@@ -74,18 +74,19 @@ void bind_synthesis(nb::module_& module) {
         "match",
         [](const Network& network, CostModel cost, std::int64_t bytes,
            Column<std::int64_t> holder_offsets, Column<std::int32_t> holders,
-           Column<std::int32_t> takers, Column<std::int64_t> set_offsets,
-           Column<std::int32_t> set_members, std::uint64_t seed, ps bound, int threads,
-           Progress& progress) {
+           Column<std::int32_t> takers, Column<std::int32_t> reach,
+           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members, std::uint64_t seed,
+           ps bound, int threads, Progress& progress) {
             return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
-                const Spread spread{rows(holder_offsets, holders), copy(takers),
+                const Spread spread{rows(holder_offsets, holders), copy(takers), copy(reach),
                                     rows(set_offsets, set_members)};
                 return search(network, hops, times, spread, bytes, seed, bound, threads, progress);
             });
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("holder_offsets"),
-        nb::arg("holders"), nb::arg("takers"), nb::arg("set_offsets"), nb::arg("set_members"),
-        nb::arg("seed"), nb::arg("bound"), nb::arg("threads"), nb::arg("progress"));
+        nb::arg("holders"), nb::arg("takers"), nb::arg("reach"), nb::arg("set_offsets"),
+        nb::arg("set_members"), nb::arg("seed"), nb::arg("bound"), nb::arg("threads"),
+        nb::arg("progress"));
 
     module.def(
         "unicast",
@@ -102,15 +103,15 @@ void bind_synthesis(nb::module_& module) {
     module.def(
         "trees",
         [](const Network& network, CostModel cost, std::int64_t bytes,
-           Column<std::int32_t> members, std::int32_t root, std::int32_t chunks,
-           std::uint64_t seed, ps bound, Progress& progress) {
+           Column<std::int32_t> members, Column<std::int32_t> reach, std::int32_t root,
+           std::int32_t chunks, std::uint64_t seed, ps bound, Progress& progress) {
             return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
-                return plan_trees(hops, times, {copy(members), root, chunks}, seed, bound,
-                                  progress);
+                return plan_trees(hops, times, {copy(members), copy(reach), root, chunks}, seed,
+                                  bound, progress);
             });
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("members"),
-        nb::arg("root"), nb::arg("chunks"), nb::arg("seed"), nb::arg("bound"),
+        nb::arg("reach"), nb::arg("root"), nb::arg("chunks"), nb::arg("seed"), nb::arg("bound"),
         nb::arg("progress"));
 
     module.def(

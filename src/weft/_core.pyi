@@ -45,6 +45,7 @@ def match(
     holder_offsets: Int64,
     holders: Int32,
     takers: Int32,
+    reach: Int32,
     set_offsets: Int64,
     set_members: Int32,
     seed: int,
@@ -67,6 +68,7 @@ def trees(
     cost: CostModel,
     bytes: int,  # noqa: A002
     members: Int32,
+    reach: Int32,
     root: int,
     chunks: int,
     seed: int,

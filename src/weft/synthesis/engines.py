@@ -61,7 +61,8 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
     if _has_one_root(chunks) and schedule.time > goal * _CLOSE:
         root = int(chunks.members(int(chunks.pre[0]))[0])
         takers = chunks.members(int(chunks.post[0]))
-        by_trees = plan_trees(topology, takers, root, len(chunks), settings, slot, goal)
+        reach = reach_of(chunks)
+        by_trees = plan_trees(topology, takers, reach, root, len(chunks), settings, slot, goal)
         if by_trees.time < schedule.time:
             return by_trees, "trees"
     return schedule, method
@@ -73,30 +74,41 @@ def plan_any(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Sc
 
 
 def _has_one_root(chunks: Chunks) -> bool:
-    """Whether this is a Broadcast to several: one holder, the same takers for all."""
+    """Whether this is a Broadcast to several: one holder, the same takers and reach for all."""
     return (
         len(chunks) > 0
-        and bool((chunks.pre == chunks.pre[0]).all() and (chunks.post == chunks.post[0]).all())
+        and all((column == column[0]).all() for column in (chunks.pre, chunks.post, chunks.reach))
         and len(chunks.members(int(chunks.pre[0]))) == 1
         and len(chunks.members(int(chunks.post[0]))) > 1
     )
 
 
+def reach_of(chunks: Chunks) -> NDArray[np.int32]:
+    """The NPUs that the first chunk may visit; empty for any."""
+    number = int(chunks.reach[0]) if len(chunks) else -1
+    return chunks.members(number) if number >= 0 else np.empty(0, dtype=np.int32)
+
+
 def plan_trees(
     topology: Topology,
     members: NDArray[np.int32],
+    reach: NDArray[np.int32],
     root: int | None,
     chunks: int,
     settings: Settings,
     slot: int,
     goal: int,
 ) -> Schedule:
-    """Trees packed together: a Broadcast from `root`, or an All-Reduce if there is none."""
+    """Trees packed together: a Broadcast from `root`, or an All-Reduce if there is none.
+
+    Only the NPUs of `reach` may relay; any, if it is empty.
+    """
     planned = _core.trees(
         topology.core,
         settings.cost.core,
         slot,
         members,
+        reach,
         -1 if root is None else root,
         chunks,
         settings.seed,
@@ -120,6 +132,7 @@ def _spread(
         offsets,
         holders,
         chunks.post,
+        chunks.reach,
         chunks.set_offsets,
         chunks.set_members,
         settings.seed,
@@ -149,18 +162,23 @@ def _unicast(
 
 def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
     """Name the first chunk, or part of a sum, that has no way to one of its takers."""
-    ends = np.stack([chunks.pre, chunks.post], axis=1)
+    ends = np.stack([chunks.pre, chunks.post, chunks.reach], axis=1)
     for chunk in np.sort(np.unique(ends, axis=0, return_index=True)[1]):
         holders = chunks.members(int(chunks.pre[chunk]))
         takers = chunks.members(int(chunks.post[chunk]))
+        network, why = topology, "no path of links leads there"
+        if chunks.reach[chunk] >= 0:
+            allowed = chunks.members(int(chunks.reach[chunk]))
+            network = topology.without(npus=np.setdiff1d(topology.members, allowed))
+            why += f" through its group of {len(allowed)} NPUs, and relaying outside is forbidden"
         if chunks.reduce[chunk]:  # what every holder has must get there
-            source, target = _lonely(topology, takers, holders, reverse=True), takers[0]
+            source, target = _lonely(network, takers, holders, reverse=True), takers[0]
         else:
-            source, target = holders[0], _lonely(topology, holders, takers, reverse=False)
+            source, target = holders[0], _lonely(network, holders, takers, reverse=False)
         if source is not None and target is not None:
             return UnreachableError(
                 f"{topology.name}: chunk {chunk} cannot get from NPU {source} to NPU {target}: "
-                "no path of links leads there"
+                f"{why}"
             )
     return UnreachableError(f"{topology.name}: some chunk cannot reach its destination")
 

@@ -10,7 +10,7 @@ import numpy as np
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
 from weft.errors import UnreachableError
-from weft.synthesis.engines import Settings, plan, plan_trees, unreachable
+from weft.synthesis.engines import Settings, plan, plan_trees, reach_of, unreachable
 from weft.synthesis.schedule import Schedule, twin_links
 from weft.topology.model import Topology
 
@@ -59,7 +59,8 @@ def all_reduce(
     if sum(phase.time for phase in phases) <= goal * _CLOSE:
         return phases, method
     members = np.array(sorted(demands[0].group), dtype=np.int32)
-    trees = plan_trees(topology, members, None, len(chunks), settings, slot, goal)
+    reach, count = reach_of(chunks), len(chunks)
+    trees = plan_trees(topology, members, reach, None, count, settings, slot, goal)
     if trees.time < sum(phase.time for phase in phases):
         return [trees], "trees"
     return phases, method
