@@ -12,19 +12,22 @@ namespace {
 template <class Ports>
 class ListScheduler {
   public:
-    ListScheduler(const Hops& hops, const HopTimes& times, const Tasks& tasks,
+    ListScheduler(const Hops& hops, const TimesBySize& times, const Tasks& tasks,
                   const std::vector<ps>& priority, Progress& progress)
         : hops_(hops), times_(times), tasks_(tasks), priority_(priority), progress_(progress),
-          ports_(hops, times), waits_for_(tasks.waits_for()), waiting_(hops.count()),
+          ports_(hops, times[0]), waits_for_(tasks.waits_for()), waiting_(hops.count()),
           is_ready_(hops.count(), false), events_(all_delays()),
           steps_by_bundle_(group_by(hops.steps.items, hops.bundles.size())) {
-        for (std::int32_t h = 0; h < hops.count(); ++h) {
+        for (std::int32_t h = 0; h < hops.count(); ++h)
             hop_of_step_.insert(hop_of_step_.end(), hops.steps[h].size(), h);
-            arrival_lane_.push_back(events_.lane(times.duration[h]));
-        }
-        for (const auto& hold : times.holds) {
-            held_lane_.push_back(events_.lane(hold.length));
-            freed_lane_.push_back(events_.lane(hold.offset + hold.length));
+        for (std::int32_t size = 0; size < times.sizes(); ++size) {
+            lanes_.emplace_back();
+            for (auto duration : times[size].duration)
+                lanes_.back().arrival.push_back(events_.lane(duration));
+            for (const auto& hold : times[size].holds) {
+                lanes_.back().held.push_back(events_.lane(hold.length));
+                lanes_.back().freed.push_back(events_.lane(hold.offset + hold.length));
+            }
         }
         progress_.total += tasks.size();
     }
@@ -47,10 +50,20 @@ class ListScheduler {
     }
 
   private:
+    // Of the event queue, for chunks of one size.
+    struct Lanes {
+        std::vector<std::uint32_t> arrival;      // by hop
+        std::vector<std::uint32_t> held, freed;  // by step
+    };
+
     std::vector<ps> all_delays() const {
-        std::vector<ps> delays(times_.duration);
-        for (const auto& hold : times_.holds) delays.push_back(hold.offset + hold.length);
-        for (const auto& hold : times_.holds) delays.push_back(hold.length);
+        std::vector<ps> delays;
+        for (std::int32_t size = 0; size < times_.sizes(); ++size) {
+            const auto& times = times_[size];
+            delays.insert(delays.end(), times.duration.begin(), times.duration.end());
+            for (const auto& hold : times.holds) delays.push_back(hold.offset + hold.length);
+            for (const auto& hold : times.holds) delays.push_back(hold.length);
+        }
         return delays;
     }
 
@@ -72,13 +85,14 @@ class ListScheduler {
             });
         for (auto hop : ready_) {
             is_ready_[hop] = false;
-            if (ports_.take(hop, now_)) start(hop);
+            const auto task = -waiting_[hop].top().second;
+            if (ports_.take(hop, now_, times_[tasks_.size_of(task)])) start(hop, task);
         }
         ready_.clear();
     }
 
-    void start(std::int32_t hop) {
-        const auto task = -waiting_[hop].top().second;
+    void start(std::int32_t hop, std::int32_t task) {
+        const auto& lanes = lanes_[tasks_.size_of(task)];
         waiting_[hop].pop();
         schedule_.chunk.push_back(tasks_.chunk(task));
         schedule_.hop.push_back(hop);
@@ -88,10 +102,10 @@ class ListScheduler {
         for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
             // A later hop may need the link only some time after its own start: look twice.
             const auto bundle = static_cast<std::uint32_t>(hops_.steps.items[i]);
-            events_.push(now_, held_lane_[i], bundle, release);
-            if (freed_lane_[i] != held_lane_[i]) events_.push(now_, freed_lane_[i], bundle, release);
+            events_.push(now_, lanes.held[i], bundle, release);
+            if (lanes.freed[i] != lanes.held[i]) events_.push(now_, lanes.freed[i], bundle, release);
         }
-        events_.push(now_, arrival_lane_[hop], static_cast<std::uint32_t>(task), 0);
+        events_.push(now_, lanes.arrival[hop], static_cast<std::uint32_t>(task), 0);
     }
 
     void on_release(std::uint32_t bundle) {
@@ -106,7 +120,7 @@ class ListScheduler {
     }
 
     const Hops& hops_;
-    const HopTimes& times_;
+    const TimesBySize& times_;
     const Tasks& tasks_;
     const std::vector<ps>& priority_;
     Progress& progress_;
@@ -117,8 +131,7 @@ class ListScheduler {
     std::vector<bool> is_ready_;
     std::vector<std::int32_t> ready_;
     EventQueue events_;
-    std::vector<std::uint32_t> arrival_lane_;           // by hop
-    std::vector<std::uint32_t> held_lane_, freed_lane_;  // by step
+    std::vector<Lanes> lanes_;  // by size
     Rows steps_by_bundle_;
     std::vector<std::int32_t> hop_of_step_;
     ps now_ = 0, last_arrival_ = 0;
@@ -127,17 +140,17 @@ class ListScheduler {
 
 }  // namespace
 
-std::vector<ps> Tasks::tails(const HopTimes& times) const {
+std::vector<ps> Tasks::tails(const TimesBySize& times) const {
     std::vector<ps> tail(hop_.size(), 0);
     for (std::int32_t task = size() - 1; task >= 0; --task) {
         for_each_after(task,
                        [&](std::int32_t later) { tail[task] = std::max(tail[task], tail[later]); });
-        tail[task] += times.duration[hop_[task]];
+        tail[task] += times[size_[task]].duration[hop_[task]];
     }
     return tail;
 }
 
-Schedule list_schedule(const Hops& hops, const HopTimes& times, const Tasks& tasks,
+Schedule list_schedule(const Hops& hops, const TimesBySize& times, const Tasks& tasks,
                        const std::vector<ps>& priority, Progress& progress) {
     return hops.single_links
                ? ListScheduler<LinkPorts>(hops, times, tasks, priority, progress).run()

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hops.h"
@@ -11,13 +12,27 @@
 
 namespace weft {
 
+// What each hop costs for chunks of each size; chunks of one size need no number for it.
+class TimesBySize {
+  public:
+    TimesBySize(const HopTimes& only) : times_(&only, 1) {}
+    TimesBySize(std::span<const HopTimes> times) : times_(times) {}
+
+    std::int32_t sizes() const { return static_cast<std::int32_t>(times_.size()); }
+    const HopTimes& operator[](std::int32_t size) const { return times_[size]; }
+
+  private:
+    std::span<const HopTimes> times_;
+};
+
 // Transfers to be scheduled, with who waits for whom.
 class Tasks {
   public:
-    // Adds a transfer of `chunk` over `hop`; returns its number.
-    std::int32_t add(std::int32_t hop, std::int32_t chunk, bool reduce) {
+    // Adds a transfer of `chunk`, which has size number `of_size`, over `hop`; returns its number.
+    std::int32_t add(std::int32_t hop, std::int32_t chunk, bool reduce, std::int32_t of_size = 0) {
         hop_.push_back(hop);
         chunk_.push_back(chunk);
+        size_.push_back(of_size);
         reduce_.push_back(reduce);
         waits_for_.push_back(0);
         first_edge_.push_back(-1);
@@ -34,6 +49,7 @@ class Tasks {
     std::int32_t hop(std::int32_t task) const { return hop_[task]; }
     std::int32_t chunk(std::int32_t task) const { return chunk_[task]; }
     bool reduce(std::int32_t task) const { return reduce_[task]; }
+    std::int32_t size_of(std::int32_t task) const { return size_[task]; }
     const std::vector<std::int32_t>& waits_for() const { return waits_for_; }
 
     template <class Handle>
@@ -44,19 +60,19 @@ class Tasks {
 
     // Time from each task's start until all that waits for it, directly or not, has arrived.
     // Tasks must have been added so that none waits for a later one.
-    std::vector<ps> tails(const HopTimes& times) const;
+    std::vector<ps> tails(const TimesBySize& times) const;
 
   private:
     struct Edge {
         std::int32_t task, next;
     };
-    std::vector<std::int32_t> hop_, chunk_, waits_for_, first_edge_;
+    std::vector<std::int32_t> hop_, chunk_, size_, waits_for_, first_edge_;
     std::vector<bool> reduce_;
     std::vector<Edge> edges_;
 };
 
 // Equal priorities go in order of task number.
-Schedule list_schedule(const Hops& hops, const HopTimes& times, const Tasks& tasks,
+Schedule list_schedule(const Hops& hops, const TimesBySize& times, const Tasks& tasks,
                        const std::vector<ps>& priority, Progress& progress);
 
 }  // namespace weft

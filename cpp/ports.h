@@ -17,9 +17,11 @@ class LinkPorts {
     LinkPorts(const Hops& hops, const HopTimes& times)
         : times_(times), free_at_(hops.count(), 0) {}
 
-    bool take(std::int32_t hop, ps now) {
+    bool take(std::int32_t hop, ps now) { return take(hop, now, times_); }
+    // The same for a chunk of another size, with its own times.
+    bool take(std::int32_t hop, ps now, const HopTimes& times) {
         if (free_at_[hop] > now) return false;
-        free_at_[hop] = now + times_.holds[hop].length;
+        free_at_[hop] = now + times.holds[hop].length;
         return true;
     }
     bool is_free(std::int32_t hop, ps now) const { return free_at_[hop] <= now; }
@@ -39,15 +41,17 @@ class RoutedPorts {
         : hops_(hops), times_(times), free_at_(hops.bundles.items.size(), 0) {}
 
     // Takes a free link of every bundle of the hop, or none.
-    bool take(std::int32_t hop, ps now) {
-        if (!is_free(hop, now)) return false;
+    bool take(std::int32_t hop, ps now) { return take(hop, now, times_); }
+    // The same for a chunk of another size, with its own times.
+    bool take(std::int32_t hop, ps now, const HopTimes& times) {
+        if (!is_free(hop, now, times)) return false;
         std::uint64_t choice = 0;
         for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
             const auto bundle = hops_.steps.items[i];
             const auto first = hops_.bundles.offsets[bundle];
             const auto last = hops_.bundles.offsets[bundle + 1];
-            const auto slot = free_slot(bundle, now + times_.holds[i].offset);
-            free_at_[slot] = now + times_.holds[i].offset + times_.holds[i].length;
+            const auto slot = free_slot(bundle, now + times.holds[i].offset);
+            free_at_[slot] = now + times.holds[i].offset + times.holds[i].length;
             choice = choice * static_cast<std::uint64_t>(last - first) +
                      static_cast<std::uint64_t>(slot - first);
             links_.push_back(hops_.bundles.items[slot]);
@@ -55,9 +59,10 @@ class RoutedPorts {
         remember_route(hop, choice);
         return true;
     }
-    bool is_free(std::int32_t hop, ps now) const {
+    bool is_free(std::int32_t hop, ps now) const { return is_free(hop, now, times_); }
+    bool is_free(std::int32_t hop, ps now, const HopTimes& times) const {
         for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
-            if (free_slot(hops_.steps.items[i], now + times_.holds[i].offset) < 0) return false;
+            if (free_slot(hops_.steps.items[i], now + times.holds[i].offset) < 0) return false;
         return true;
     }
     ps free_at(std::int32_t bundle) const {

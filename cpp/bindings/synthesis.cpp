@@ -1,49 +1,12 @@
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
-
-#include "arrays.h"
 #include "bind.h"
 #include "matching.h"
 #include "retime.h"
+#include "scheduled.h"
 #include "trees.h"
 #include "unicast.h"
 
 namespace weft::bindings {
 namespace {
-
-using Int32 = Array<std::int32_t>;
-using Int64 = Array<std::int64_t>;
-using Bytes = Array<std::uint8_t>;
-using Scheduled = std::tuple<Int32, Int32, Int32, Bytes, Int32, Int64, Int64, Int64, Int32, ps>;
-
-// (chunk, src, dst, reduce, route, start, end, route offsets, route links, time); no routes where
-// a route is a link.
-Scheduled give_schedule(const Hops& hops, const HopTimes& times, Schedule&& schedule) {
-    std::vector<std::int32_t> src(schedule.hop.size()), dst(schedule.hop.size());
-    std::vector<ps> end(schedule.hop.size());
-    {
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < src.size(); ++i) {
-            const auto hop = schedule.hop[i];
-            src[i] = hops.src[hop];
-            dst[i] = hops.dst[hop];
-            end[i] = schedule.start[i] + times.duration[hop];
-        }
-    }
-    auto& route = hops.single_links ? schedule.hop : schedule.route;
-    schedule.reduce.resize(schedule.hop.size(), 0);
-    return {give(std::move(schedule.chunk)),
-            give(std::move(src)),
-            give(std::move(dst)),
-            give(std::move(schedule.reduce)),
-            give(std::move(route)),
-            give(std::move(schedule.start)),
-            give(std::move(end)),
-            give(std::move(schedule.routes.offsets)),
-            give(std::move(schedule.routes.items)),
-            schedule.time};
-}
 
 // Runs a planner for chunks of `bytes`, without the interpreter's lock.
 template <class Plan>
@@ -57,7 +20,8 @@ Scheduled planned(const Network& network, CostModel cost, std::int64_t bytes, Pl
         times = time_hops(network, hops, cost, bytes);
         schedule = plan(hops, times);
     }
-    return give_schedule(hops, times, std::move(schedule));
+    return give_schedule(hops, std::move(schedule),
+                         [&](std::int32_t) -> const HopTimes& { return times; });
 }
 
 }  // namespace

@@ -75,6 +75,21 @@ def trees(
     bound: int,
     progress: Progress,
 ) -> Schedule: ...
+def steiner(
+    network: Network,
+    cost: CostModel,
+    bytes: Int64,  # noqa: A002
+    reduce: Bool,
+    pre: Int32,
+    post: Int32,
+    reach: Int32,
+    set_offsets: Int64,
+    set_members: Int32,
+    seed: int,
+    bound: int,
+    threads: int,
+    progress: Progress,
+) -> Schedule: ...
 def retime(
     network: Network,
     route_offsets: Int64,

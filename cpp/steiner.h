@@ -1,0 +1,21 @@
+// Any mix of chunks at once: copies and sums, of many sizes, each from any NPUs to any NPUs. Every
+// chunk goes by a Steiner tree, chosen so that all trees together load the links evenly.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "hops.h"
+#include "progress.h"
+#include "schedule.h"
+#include "steiner_demands.h"
+
+namespace weft {
+
+// Times are those of `sizes`: `times[s]` for chunks of the s-th. `bound` is a time to aim at. Time is
+// `never` if some chunk has no way to a taker.
+Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
+                      const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
+                      Progress& progress);
+
+}  // namespace weft

@@ -1,0 +1,159 @@
+#include "steiner_trees.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft {
+namespace {
+
+// About how many hops may be looked at in one pass; where chunks are more than that allows, those
+// alike share trees.
+constexpr std::size_t most_looks = std::size_t{1} << 24;
+
+// Below what the busiest link carries, so that it counts as too full.
+constexpr double below_busiest = 0.95;
+
+}  // namespace
+
+SteinerRouter::SteinerRouter(const Hops& hops, std::span<const HopTimes> times,
+                             const Demands& demands, const Sizes& sizes, std::uint64_t seed,
+                             ps bound, Progress& progress)
+    : hops_(hops), demands_(demands), progress_(progress), random_(seed),
+      bound_(static_cast<double>(std::max<ps>(bound, 1))), loads_(hops, times),
+      grower_(hops, times, loads_), classes_(group_chunks(demands, sizes)),
+      needed_(hops.out.size(), false) {
+    share_trees(demands.bytes.size());
+    order_.resize(trees_.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+}
+
+void SteinerRouter::share_trees(std::size_t chunks) {
+    const auto hops = static_cast<std::size_t>(hops_.count()) + 1;
+    const double share = std::min(1.0, static_cast<double>(most_looks / hops + 1) /
+                                           static_cast<double>(chunks + 1));
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+        first_tree_.push_back(trees_.size());
+        const auto count = classes_[c].chunks.size();
+        const auto trees =
+            std::max(std::size_t{1}, static_cast<std::size_t>(share * static_cast<double>(count)));
+        for (std::size_t k = 0; k < trees; ++k) {
+            const auto carried = count / trees + (k < count % trees);
+            trees_.push_back({.chunk_class = static_cast<std::int32_t>(c),
+                              .chunks = static_cast<double>(carried),
+                              .up = {}, .down = {}});
+        }
+    }
+    first_tree_.push_back(trees_.size());
+}
+
+bool SteinerRouter::pass() {
+    random_.shuffle(order_);
+    const double target = std::max(bound_, below_busiest * loads_.busiest());
+    std::size_t placed = 0;
+    for (auto i : order_) {
+        if (progress_.cancelled) throw Cancelled();
+        // While links fill up for the first time, full is what an even load would be by now.
+        if (first_pass_ && placed % (trees_.size() / 64 + 1) == 0)
+            loads_.aim_at(target * static_cast<double>(placed + trees_.size() / 64 + 1) /
+                          static_cast<double>(trees_.size()));
+        if (!first_pass_ && placed == 0) loads_.aim_at(target);
+        if (!route(trees_[i])) return false;
+        ++placed;
+    }
+    first_pass_ = false;
+    return true;
+}
+
+bool SteinerRouter::route(SteinerTree& tree) {
+    const auto& kind = of(tree);
+    grower_.confine(kind.reach < 0 ? std::span<const std::int32_t>() : demands_.sets[kind.reach]);
+    put(tree, -1);
+    if (kind.reduce && !demands_.sets[kind.post].empty()) return route_sum(tree);
+    tree.down.clear();
+    double cost = 0;
+    return grower_.grow({demands_.sets[kind.pre], demands_.sets[kind.post], false, kind.size,
+                         tree.chunks},
+                        tree.down, cost);
+}
+
+// A sum for one goes up to it. A sum for many may be completed anywhere: the hub it had, or another.
+bool SteinerRouter::route_sum(SteinerTree& tree) {
+    const auto takers = demands_.sets[of(tree).post];
+    const auto empty = SteinerTree{tree.chunk_class, tree.chunks, takers[0], {}, {}};
+    SteinerTree best = empty;
+    double least = 1e300;
+    for (int attempt = 0; attempt < (takers.size() == 1 ? 1 : 2); ++attempt) {
+        SteinerTree next = empty;
+        if (takers.size() > 1)
+            next.hub = attempt == 0 && tree.hub >= 0 ? tree.hub : another_hub(tree);
+        double cost = 0;
+        if (!grow_sum(next, cost)) return false;
+        put(next, -1);
+        if (cost < least) least = cost, best = std::move(next);
+    }
+    tree = std::move(best);
+    put(tree, +1);
+    return true;
+}
+
+// A contributor, a taker, or an NPU that the tree has passed so far.
+std::int32_t SteinerRouter::another_hub(const SteinerTree& tree) {
+    const auto choice = random_.below(tree.up.empty() ? 2 : 3);
+    if (choice == 2) return hops_.dst[any_of(tree.up)];
+    return any_of(demands_.sets[choice == 0 ? of(tree).pre : of(tree).post]);
+}
+
+bool SteinerRouter::grow_sum(SteinerTree& tree, double& cost) {
+    const auto& kind = of(tree);
+    const std::span hub(&tree.hub, 1);
+    if (!grower_.grow({hub, demands_.sets[kind.post], false, kind.size, tree.chunks}, tree.down,
+                      cost))
+        return false;
+    if (!grower_.grow({hub, demands_.sets[kind.pre], true, kind.size, tree.chunks}, tree.up, cost))
+        return false;
+    lower_hub(tree);
+    return true;
+}
+
+// A sum is complete where the last branches meet: from there on it is copied. The judge wants to
+// see it so, and takers on the way need no second copy.
+void SteinerRouter::lower_hub(SteinerTree& tree) {
+    const auto contributors = demands_.sets[of(tree).pre];
+    const auto first_hub = tree.hub;
+    while (!std::binary_search(contributors.begin(), contributors.end(), tree.hub)) {
+        const auto is_last = [&](std::int32_t hop) { return hops_.dst[hop] == tree.hub; };
+        if (std::count_if(tree.up.begin(), tree.up.end(), is_last) != 1) break;
+        const auto last = tree.up.front();
+        tree.up.erase(tree.up.begin());
+        tree.hub = hops_.src[last];
+        std::erase_if(tree.down, [&](std::int32_t hop) {
+            if (hops_.dst[hop] != tree.hub) return false;
+            loads_.put(hop, of(tree).size, -tree.chunks);
+            return true;
+        });
+        tree.down.insert(tree.down.begin(), last);
+    }
+    if (tree.hub != first_hub) prune(tree);
+}
+
+// Drops copies that no taker needs.
+void SteinerRouter::prune(SteinerTree& tree) {
+    std::fill(needed_.begin(), needed_.end(), false);
+    for (auto npu : demands_.sets[of(tree).post]) needed_[npu] = true;
+    std::vector<std::int32_t> kept;
+    for (auto hop = tree.down.rbegin(); hop != tree.down.rend(); ++hop)
+        if (needed_[hops_.dst[*hop]]) {
+            needed_[hops_.src[*hop]] = true;
+            kept.push_back(*hop);
+        } else {
+            loads_.put(*hop, of(tree).size, -tree.chunks);
+        }
+    tree.down.assign(kept.rbegin(), kept.rend());
+}
+
+void SteinerRouter::put(const SteinerTree& tree, double sign) {
+    for (const auto* hops : {&tree.up, &tree.down})
+        for (auto hop : *hops) loads_.put(hop, of(tree).size, sign * tree.chunks);
+}
+
+}  // namespace weft

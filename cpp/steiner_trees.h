@@ -1,0 +1,72 @@
+// Which tree each chunk goes by: trees of all chunks, routed and re-routed under one price.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hops.h"
+#include "progress.h"
+#include "random.h"
+#include "steiner_demands.h"
+#include "steiner_growth.h"
+#include "steiner_loads.h"
+
+namespace weft {
+
+// The way of some chunks of one class: partial sums go up to the hub, then copies go down from it.
+struct SteinerTree {
+    std::int32_t chunk_class;
+    double chunks;                   // how many chunks go by it
+    std::int32_t hub = -1;           // where a sum is complete; copies have none
+    std::vector<std::int32_t> up;    // hops, from the hub outwards
+    std::vector<std::int32_t> down;  // hops, from the hub or the holders outwards
+};
+
+class SteinerRouter {
+  public:
+    SteinerRouter(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
+                  const Sizes& sizes, std::uint64_t seed, ps bound, Progress& progress);
+
+    // Takes out every tree and grows it again, in random order; the first time, only grows. False
+    // if some chunk has no way.
+    bool pass();
+
+    const std::vector<ChunkClass>& classes() const { return classes_; }
+    // The tree of a class's k-th chunk.
+    const SteinerTree& tree(std::size_t chunk_class, std::size_t k) const {
+        const auto first = first_tree_[chunk_class];
+        return trees_[first + k % (first_tree_[chunk_class + 1] - first)];
+    }
+    double busiest() const { return loads_.busiest(); }
+
+  private:
+    void share_trees(std::size_t chunks);
+    bool route(SteinerTree& tree);
+    bool route_sum(SteinerTree& tree);
+    bool grow_sum(SteinerTree& tree, double& cost);
+    void lower_hub(SteinerTree& tree);
+    void prune(SteinerTree& tree);
+    std::int32_t another_hub(const SteinerTree& tree);
+    std::int32_t any_of(std::span<const std::int32_t> set) {
+        return set[random_.below(static_cast<std::uint32_t>(set.size()))];
+    }
+    void put(const SteinerTree& tree, double sign);
+    const ChunkClass& of(const SteinerTree& tree) const { return classes_[tree.chunk_class]; }
+
+    const Hops& hops_;
+    const Demands& demands_;
+    Progress& progress_;
+    Random random_;
+    const double bound_;
+    Loads loads_;
+    TreeGrower grower_;
+    std::vector<ChunkClass> classes_;
+    std::vector<std::size_t> first_tree_;  // per class, and the end
+    std::vector<SteinerTree> trees_;
+    std::vector<std::size_t> order_;
+    std::vector<bool> needed_;
+    bool first_pass_ = true;
+};
+
+}  // namespace weft
