@@ -79,9 +79,16 @@ def lower_bound(
     return bound
 
 
-def quick_bound(topology: Topology, chunks: Chunks, cost: CostModel, chunk_bytes: int) -> int:
-    """A cheap bound in picoseconds, with every chunk taken for `chunk_bytes`: a planner's goal."""
-    classes = ChunkClasses.of(chunks).resized(chunk_bytes)
+def quick_bound(
+    topology: Topology, chunks: Chunks, cost: CostModel, chunk_bytes: int | None = None
+) -> int:
+    """A cheap bound in picoseconds: a planner's goal.
+
+    With `chunk_bytes`, every chunk is taken for that long.
+    """
+    classes = ChunkClasses.of(chunks)
+    if chunk_bytes is not None:
+        classes = classes.resized(chunk_bytes)
     node, _, _ = node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET, 0)
     gossip, _, _ = gossip_bound(topology, classes, cost, NEVER, 0, 0)
     return max(node, gossip)

@@ -69,8 +69,25 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
 
 
 def plan_any(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
-    """Plan any mix of copies and sums."""
-    raise NotImplementedError
+    """Plan any mix of copies and sums, of any sizes."""
+    planned = _core.steiner(
+        topology.core,
+        settings.cost.core,
+        chunks.bytes,
+        chunks.reduce,
+        chunks.pre,
+        chunks.post,
+        chunks.reach,
+        chunks.set_offsets,
+        chunks.set_members,
+        settings.seed,
+        quick_bound(topology, chunks, settings.cost),
+        settings.threads,
+        settings.progress,
+    )
+    if planned[-1] == NEVER:
+        raise unreachable(topology, chunks)
+    return Schedule.from_core(topology, planned, None), "steiner"
 
 
 def _has_one_root(chunks: Chunks) -> bool:

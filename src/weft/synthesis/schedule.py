@@ -35,7 +35,7 @@ class Schedule:
     slot: int | None  # bytes of a chunk for which the times are exact; None if for none
 
     @classmethod
-    def from_core(cls, topology: Topology, planned: _core.Schedule, slot: int) -> Schedule:
+    def from_core(cls, topology: Topology, planned: _core.Schedule, slot: int | None) -> Schedule:
         chunk, src, dst, reduce, route, start, end, offsets, links, _time = planned
         routes = Routes(offsets, links) if topology.switches else Routes.of_links(topology.links)
         return cls(chunk, src, dst, reduce.view(np.bool_), route, start, end, routes, slot)
