@@ -9,5 +9,6 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_network(module);
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_bound(module);
+    weft::bindings::bind_direct(module);
     weft::bindings::bind_verify(module);
 }
