@@ -108,6 +108,7 @@ def direct(
     set_offsets: Int64,
     set_members: Int32,
 ) -> tuple[Int32, Int32, Int32, Int32, Int64, Int64, Int64, Int32, int]: ...
+
 # message, src, dst, route, start, end, route offsets, route links, first message without a path
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
 def time_for_chunks(
