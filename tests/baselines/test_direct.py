@@ -179,6 +179,11 @@ def test_refusals(kind: str, group: list[int], error: type[Exception], message: 
         direct(network, [Collective.of(kind, group, 3000)])
 
 
+def test_nothing_to_serve() -> None:
+    with pytest.raises(InputError, match="no collective"):
+        direct(load_topology("ring:4"), [])
+
+
 def test_times_past_the_clock_are_refused() -> None:
     network = load_topology("ring:4", bandwidth=[1])
     with pytest.raises(InputError, match="clock"):

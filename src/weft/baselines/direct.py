@@ -33,11 +33,13 @@ def direct(
     Raises
     ------
     InputError
-        If a sum has several takers.
+        If a sum has several takers, or there is no collective.
     UnreachableError
         If some chunk has no path to where it must go.
     """
     cost = cost or CostModel()
+    if not demands:
+        raise InputError("direct: there is no collective to serve")
     for demand in demands:
         topology.check_members(demand.group)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
