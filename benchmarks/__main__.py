@@ -1,193 +1,48 @@
 """Print Weft's figures beside those published for, or measured with, other tools.
 
-``python -m benchmarks [NAME ...]`` runs the named tables, by default all of them. The others'
-figures are from TACOS's own regression suite and from running its public code on a two-core
-machine; collective times are exact, its wall times good to a factor of two.
+``python -m benchmarks [NAME ...] [--long]`` prints the named tables, or those of the named suite;
+without a name all of them, in a short form.
 """
 
 from __future__ import annotations
 
-import resource
-import sys
-import time
-from collections.abc import Callable, Iterator
+import argparse
 
 from rich.console import Console
 from rich.table import Table
 
-import weft
-from benchmarks.networks import irregular_mesh
-from weft.topology import load_topology
+from benchmarks import pccl, tacos
+from benchmarks.tables import Extent
 
-Row = tuple[str, ...]
-MODELS = ("blocking", "pipelined")
-
-
-def regression() -> Iterator[Row]:
-    """TACOS's regression instances: All-Gather, α occupies the link."""
-    yield "instance", "TACOS us", "Weft us", "of the bound", "seeds at the bound", "pipelined"
-    for spec, rate, alpha, size, chunks, published in (
-        ("mesh:5x5", "50GiB/s", "0.5us", "1GiB", 1, 9606.0),
-        ("mesh:10x10", "100GiB/s", "1us", "1GiB", 2, 5049.0),
-        ("mesh:7x12", "100GiB/s", "1us", "4GiB", 3, 19966.27),
-        ("mesh:3x3x3", "50GiB/s", "0.5us", "1GiB", 1, 6671.17),
-        ("mesh:3x4x5", "50GiB/s", "0.5us", "2GiB", 2, 13353.33),
-        ("torus:3x3x3", "50GiB/s", "0.5us", "1GiB", 1, 3706.20),
-        ("torus:3x4x5", "50GiB/s", "0.5us", "2GiB", 2, 6676.67),
-        ("mesh:5x5", "50GiB/s,75GiB/s", "0.5us", "1GiB", 1, 8005.0),
-        ("mesh:8x5", "80GiB/s,35GiB/s", "1us", "1GiB", 2, 8595.43),
-        ("mesh:7x10", "16GiB/s,73GiB/s", "1.5us", "4GiB", 3, 44612.47),
-    ):
-        network = load_topology(spec, rate, alpha)
-        runs = [
-            weft.synthesize(
-                network, "all-gather", size, chunks=chunks, seed=seed, latency_model="blocking"
-            )
-            for seed in range(5)
-        ]
-        met = sum(run.efficiency > 1 - 1e-6 for run in runs)
-        other = weft.synthesize(network, "all-gather", size, chunks=chunks)
-        yield (
-            f"{spec} {rate}",
-            f"{published:.2f}",
-            f"{runs[0].time_us:.2f}",
-            ratio(runs[0]),
-            f"{met} of {len(runs)}",
-            ratio(other),
-        )
+SUITES = {"tacos": tacos, "pccl": pccl}
+TABLES = {name: table for suite in SUITES.values() for name, table in suite.TABLES.items()}
 
 
-def speed() -> Iterator[Row]:
-    """Synthesis time: All-Gather, 1 GiB, one chunk an NPU, 50 GiB/s and 0.5 us unless said."""
-    yield "what", "α", "TACOS s", "Weft s", "with bound and proof s", "of the bound", "peak GiB"
-    rows = (
-        ("mesh:16x8", "80GiB/s,35GiB/s", "all-gather", "0.87"),
-        ("mesh:16x8", "80GiB/s,35GiB/s", "all-reduce", "1.08 (128 NPUs, published)"),
-        ("mesh:32x32", "50GiB/s", "all-gather", "87 to 167"),
-        ("torus:8x8x8", "50GiB/s", "all-gather", "4.2"),
-        ("mesh:64x64", "50GiB/s", "all-gather", "-"),
-    )
-    for spec, rate, kind, published in rows:
-        network = load_topology(spec, rate, "0.5us")
-        for model in MODELS:
-            best, whole = timed(network, kind, model, repeats=5 if network.npus < 1000 else 1)
-            yield (
-                f"{spec} {kind} {rate}",
-                model,
-                published,
-                f"{best.synthesis_s:.4f}",
-                f"{whole:.4f}",
-                ratio(best),
-                f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f}",
-            )
+def main() -> None:
+    """Print the tables asked for on the command line."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*SUITES, *TABLES]))
+    parser.add_argument("--long", action="store_true", help="with what takes very long")
+    asked = parser.parse_args()
+    if unknown := set(asked.names) - {*SUITES, *TABLES}:
+        parser.error(f"no table {', '.join(sorted(unknown))}")
+    extent = Extent.LONG if asked.long else Extent.USUAL if asked.names else Extent.SHORT
+    for suite, module in SUITES.items():
+        names = [n for n in module.TABLES if not asked.names or {n, suite} & set(asked.names)]
+        if names:
+            print(module.__doc__)
+        for name in names:
+            show(name, extent)
 
 
-def tori() -> Iterator[Row]:
-    """Tori, one chunk an NPU, three seeds: TACOS reached x1.0625, x1.016 and x1.0."""
-    yield "torus", "α", "seed 0", "seed 1", "seed 2"
-    for spec in ("torus:8x8", "torus:16x16", "torus:8x8x8"):
-        network = load_topology(spec, "50GiB/s", "0.5us")
-        for model in MODELS:
-            runs = (
-                weft.synthesize(
-                    network, "all-gather", "1GiB", chunks=1, seed=seed, latency_model=model
-                )
-                for seed in range(3)
-            )
-            yield spec, model, *map(ratio, runs)
-
-
-def irregular() -> Iterator[Row]:
-    """Irregular meshes, All-Gather of 1 GiB, default settings; TACOS: up to x1.16, causal."""
-    yield "network", "blocking", "chunks", "pipelined", "chunks", "one chunk, blocking"
-    sizes = [(8, 8), (8, 8), (10, 10), (10, 10), (12, 10), (12, 12), (14, 12), (16, 8), (16, 12)]
-    columns: list[list[float]] = [[], [], []]
-    for seed, (width, height) in enumerate([*sizes, (16, 16)]):
-        network = irregular_mesh(width, height, seed)
-        first, second = (
-            weft.synthesize(network, "all-gather", "1GiB", latency_model=model) for model in MODELS
-        )
-        single = weft.synthesize(network, "all-gather", "1GiB", chunks=1, latency_model="blocking")
-        for column, run in zip(columns, (first, second, single), strict=True):
-            column.append(1 / run.efficiency)
-        yield (
-            network.name,
-            ratio(first),
-            str(first.collective.chunks_per_share),
-            ratio(second),
-            str(second.collective.chunks_per_share),
-            ratio(single),
-        )
-    mean, worst = ([f"x{f(column):.4f}" for column in columns] for f in (average, max))
-    yield "mean", mean[0], "", mean[1], "", mean[2]
-    yield "worst", worst[0], "", worst[1], "", worst[2]
-
-
-def all_reduce() -> Iterator[Row]:
-    """All-Reduce of 1 GiB, defaults, against Reduce-Scatter and All-Gather one after the other."""
-    yield "network", "halves us", "Weft us", "faster", "of the bound", "method", "synthesis s"
-    for spec in ("mesh:4x4", "mesh:6x6", "mesh:8x8", "mesh:3x4x5", "torus:4x4x4", "dgx1", "h100:2"):
-        network = load_topology(spec)
-        halves = sum(
-            weft.synthesize(network, kind, "1GiB").time_us
-            for kind in ("reduce-scatter", "all-gather")
-        )
-        run = weft.synthesize(network, "all-reduce", "1GiB")
-        yield (
-            spec,
-            f"{halves:.1f}",
-            f"{run.time_us:.1f}",
-            f"x{halves / run.time_us:.2f}",
-            ratio(run),
-            str(run.algorithm.provenance["method"]),
-            f"{run.synthesis_s:.2f}",
-        )
-
-
-TABLES: dict[str, Callable[[], Iterator[Row]]] = {
-    "regression": regression,
-    "speed": speed,
-    "tori": tori,
-    "irregular": irregular,
-    "all-reduce": all_reduce,
-}
-
-
-def timed(network: weft.Topology, kind: str, model: str, repeats: int) -> tuple[weft.Result, float]:
-    """The run with the quickest synthesis, and its time with bound and verification."""
-    best: tuple[weft.Result, float] | None = None
-    for _ in range(repeats):
-        began = time.perf_counter()
-        run = weft.synthesize(network, kind, "1GiB", chunks=1, latency_model=model)
-        whole = time.perf_counter() - began
-        if best is None or run.synthesis_s < best[0].synthesis_s:
-            best = run, whole
-    assert best is not None
-    return best
-
-
-def ratio(run: weft.Result) -> str:
-    """Time over the proven bound; a result that is not verified has none."""
-    return f"x{1 / run.efficiency:.6f}" if run.verified else f"WRONG: {run.verdict.violation}"
-
-
-def average(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def main(names: list[str]) -> None:
-    """Print the tables named, or all."""
-    unknown = set(names) - set(TABLES)
-    if unknown:
-        sys.exit(f"no table {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
-    console = Console(width=140)
-    for name in names or TABLES:
-        rows = TABLES[name]()
-        table = Table(*next(rows), title=f"{name}: {TABLES[name].__doc__}", title_justify="left")
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
+def show(name: str, extent: Extent) -> None:
+    """Print one table."""
+    rows = TABLES[name](extent)
+    table = Table(*next(rows), title=f"{name}: {TABLES[name].__doc__}", title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -65,7 +65,16 @@ _HOMES = {
     "weft.topology": ("Topology", "load_topology", "write_topology"),
     "weft.verify": ("Verdict",),
 }
-_ROOMS = {"algorithm", "bound", "collective", "formats", "synthesis", "topology", "verify"}
+_ROOMS = {
+    "algorithm",
+    "baselines",
+    "bound",
+    "collective",
+    "formats",
+    "synthesis",
+    "topology",
+    "verify",
+}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 

@@ -115,6 +115,18 @@ def tighten(
     chunks: int,
     bytes: int,  # noqa: A002
 ) -> tuple[Int32, Int64, Int64]: ...  # order, start, end
+def direct(
+    network: Network,
+    cost: CostModel,
+    holders: Int32,
+    taker: Int32,
+    reach: Int32,
+    bytes: Int64,  # noqa: A002
+    set_offsets: Int64,
+    set_members: Int32,
+) -> tuple[Int32, Int32, Int32, Int32, Int64, Int64, Int64, Int32, int]: ...
+
+# message, src, dst, route, start, end, route offsets, route links, first message without a path
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
 def time_for_chunks(
     opens: Int64,

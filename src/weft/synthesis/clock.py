@@ -13,11 +13,14 @@ _CLOCK_PS = 1 << 62
 _LINKS_A_HOP = 16  # more switches in a row than any fabric has
 
 
-def check_clock(topology: Topology, demands: Sequence[Collective]) -> None:
+def check_clock(
+    topology: Topology, demands: Sequence[Collective], transfers: int | None = None
+) -> None:
     """Raise if an algorithm might run past the end of the clock.
 
     No algorithm takes longer than all its transfers one after the other, each over links as slow
-    as the slowest.
+    as the slowest. Unless `transfers` says how many a demand has at most, each of its chunks gets
+    to each NPU, and away from it again, once.
     """
     if topology.links == 0:
         return
@@ -26,8 +29,8 @@ def check_clock(topology: Topology, demands: Sequence[Collective]) -> None:
     for demand in demands:
         slot = int(demand.chunks.bytes.max(initial=1))
         push = int(_core.serialization(slot, topology.bandwidth).max())
-        transfers = 2 * len(demand.chunks) * topology.npus
-        time += transfers * links * (push + int(topology.latency.max()))
+        count = 2 * len(demand.chunks) * topology.npus if transfers is None else transfers
+        time += count * links * (push + int(topology.latency.max()))
         if time >= _CLOCK_PS:
             raise InputError(
                 f"{topology.name}: {demand.kind} of {demand.size} B may take longer than the "
