@@ -140,6 +140,16 @@ class ListScheduler {
 
 }  // namespace
 
+std::vector<ps> Tasks::heads(const TimesBySize& times) const {
+    std::vector<ps> head(hop_.size(), 0);
+    for (std::int32_t task = 0; task < size(); ++task) {
+        const ps arrival = head[task] + times[size_[task]].duration[hop_[task]];
+        for_each_after(task,
+                       [&](std::int32_t later) { head[later] = std::max(head[later], arrival); });
+    }
+    return head;
+}
+
 std::vector<ps> Tasks::tails(const TimesBySize& times) const {
     std::vector<ps> tail(hop_.size(), 0);
     for (std::int32_t task = size() - 1; task >= 0; --task) {

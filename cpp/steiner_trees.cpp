@@ -10,16 +10,20 @@ namespace {
 // alike share trees.
 constexpr std::size_t most_looks = std::size_t{1} << 24;
 
-// Below what the busiest link carries, so that it counts as too full.
-constexpr double below_busiest = 0.95;
+constexpr int hubs_tried = 3;  // for each sum whose hub is free
+
+// What counts as full, over the time of the busiest link: a little less, so that it is too full.
+constexpr double full = 0.95;
+// Trees with a link busier than this, over the time of the busiest, are grown again.
+constexpr double crowded = 0.9;
 
 }  // namespace
 
 SteinerRouter::SteinerRouter(const Hops& hops, std::span<const HopTimes> times,
-                             const Demands& demands, const Sizes& sizes, std::uint64_t seed,
-                             ps bound, Progress& progress)
+                             const Demands& demands, const Sizes& sizes, double depth_price,
+                             std::uint64_t seed, ps bound, Progress& progress)
     : hops_(hops), demands_(demands), progress_(progress), random_(seed),
-      bound_(static_cast<double>(std::max<ps>(bound, 1))), loads_(hops, times),
+      bound_(static_cast<double>(std::max<ps>(bound, 1))), loads_(hops, times, depth_price),
       grower_(hops, times, loads_), classes_(group_chunks(demands, sizes)),
       needed_(hops.out.size(), false) {
     share_trees(demands.bytes.size());
@@ -48,20 +52,29 @@ void SteinerRouter::share_trees(std::size_t chunks) {
 
 bool SteinerRouter::pass() {
     random_.shuffle(order_);
-    const double target = std::max(bound_, below_busiest * loads_.busiest());
+    const double busiest = loads_.busiest(), target = std::max(bound_, full * busiest);
     std::size_t placed = 0;
     for (auto i : order_) {
-        if (progress_.cancelled) throw Cancelled();
+        if (progress_.cancelled) return false;
         // While links fill up for the first time, full is what an even load would be by now.
         if (first_pass_ && placed % (trees_.size() / 64 + 1) == 0)
             loads_.aim_at(target * static_cast<double>(placed + trees_.size() / 64 + 1) /
                           static_cast<double>(trees_.size()));
         if (!first_pass_ && placed == 0) loads_.aim_at(target);
-        if (!route(trees_[i])) return false;
         ++placed;
+        if (!first_pass_ && !is_crowded(trees_[i], crowded * busiest)) continue;
+        if (!route(trees_[i])) return false;
     }
     first_pass_ = false;
     return true;
+}
+
+bool SteinerRouter::is_crowded(const SteinerTree& tree, double limit) const {
+    for (const auto* hops : {&tree.up, &tree.down})
+        for (auto hop : *hops)
+            for (auto bundle : hops_.steps[hop])
+                if (loads_.busy(bundle) > limit) return true;
+    return false;
 }
 
 bool SteinerRouter::route(SteinerTree& tree) {
@@ -82,7 +95,7 @@ bool SteinerRouter::route_sum(SteinerTree& tree) {
     const auto empty = SteinerTree{tree.chunk_class, tree.chunks, takers[0], {}, {}};
     SteinerTree best = empty;
     double least = 1e300;
-    for (int attempt = 0; attempt < (takers.size() == 1 ? 1 : 2); ++attempt) {
+    for (int attempt = 0; attempt < (takers.size() == 1 ? 1 : hubs_tried); ++attempt) {
         SteinerTree next = empty;
         if (takers.size() > 1)
             next.hub = attempt == 0 && tree.hub >= 0 ? tree.hub : another_hub(tree);

@@ -26,10 +26,11 @@ struct SteinerTree {
 class SteinerRouter {
   public:
     SteinerRouter(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
-                  const Sizes& sizes, std::uint64_t seed, ps bound, Progress& progress);
+                  const Sizes& sizes, double depth_price, std::uint64_t seed, ps bound,
+                  Progress& progress);
 
-    // Takes out every tree and grows it again, in random order; the first time, only grows. False
-    // if some chunk has no way.
+    // Grows all trees, in random order; later takes out those over the fullest links and grows them
+    // again. False if some chunk has no way, or the work was cancelled.
     bool pass();
 
     const std::vector<ChunkClass>& classes() const { return classes_; }
@@ -39,9 +40,12 @@ class SteinerRouter {
         return trees_[first + k % (first_tree_[chunk_class + 1] - first)];
     }
     double busiest() const { return loads_.busiest(); }
+    void set_idle(const std::vector<double>& time) { loads_.set_idle(time); }
+    std::int64_t looks() const { return grower_.looks(); }
 
   private:
     void share_trees(std::size_t chunks);
+    bool is_crowded(const SteinerTree& tree, double limit) const;
     bool route(SteinerTree& tree);
     bool route_sum(SteinerTree& tree);
     bool grow_sum(SteinerTree& tree, double& cost);
