@@ -14,18 +14,13 @@ namespace {
 constexpr int most_passes = 8;
 constexpr int patience = 2;  // passes in a row that may gain nothing
 // Hops looked at, after which no further pass is begun.
-constexpr std::int64_t most_looks = std::int64_t{1} << 26;
+constexpr std::int64_t most_looks = std::int64_t{1} << 25;
 
 // What depth costs, see `Loads`. Shallow trees fill the pipeline soon, deep ones spread the load:
 // which matters more depends on the network and the number of chunks.
 constexpr std::array depth_prices = {1.0, 0.3, 0.1};
 // Where trees times hops are more than this, only the first is tried.
-constexpr std::size_t small = std::size_t{1} << 22;
-
-// How far apart a class's first and last chunk are in priority, over the time of the busiest link.
-// Without it all sums would be finished before the first result is spread, and links idle that
-// only spread; with too much of it, chunks with a long way to go start too late.
-constexpr std::array eagerness = {0.0, 0.5, 1.0};
+constexpr std::size_t small = std::size_t{1} << 20;
 
 // Nothing more than a few thousandths to gain.
 ps close_to(ps bound) { return bound + bound / 512; }
@@ -67,16 +62,18 @@ class SteinerAttempt {
         add_all_chunks();
         const auto tails = tasks_.tails(times_);
         router_.set_idle(idle(tails));
-        std::array<Schedule, eagerness.size()> found;
-        in_parallel(eagerness.size(), threads_, [&](std::size_t i) {
+        std::vector<Schedule> found(eagerness_.size());
+        in_parallel(found.size(), threads_, [&](std::size_t i) {
             auto priority = tails;
-            const double apart = eagerness[i] * router_.busiest();
+            const double apart = eagerness_[i] * router_.busiest();
             for (std::size_t task = 0; task < priority.size(); ++task)
                 priority[task] -= static_cast<ps>(apart * turn_[task]);
             found[i] = list_schedule(hops_, times_, tasks_, priority, progress_);
         });
-        for (auto& schedule : found)
-            if (schedule.time < best_.time) best_ = std::move(schedule);
+        const auto shortest = std::min_element(
+            found.begin(), found.end(), [](auto& a, auto& b) { return a.time < b.time; });
+        eagerness_ = {eagerness_[shortest - found.begin()]};  // which serves, the first pass shows
+        if (shortest->time < best_.time) best_ = std::move(*shortest);
     }
 
     void add_all_chunks() {
@@ -143,6 +140,10 @@ class SteinerAttempt {
     const int threads_;
     Progress& progress_;
     SteinerRouter router_;
+    // How far apart a class's first and last chunk are in priority, over the time of the busiest
+    // link. Without it all sums would be finished before the first result is spread, and links idle
+    // that only spread; with too much of it, chunks with a long way to go start too late.
+    std::vector<double> eagerness_{0.0, 0.5, 1.0};
     Tasks tasks_;
     std::vector<double> turn_;  // per task: the chunk's place among those of its class, in [0, 1)
     Schedule best_;

@@ -52,15 +52,15 @@ void SteinerRouter::share_trees(std::size_t chunks) {
 
 bool SteinerRouter::pass() {
     random_.shuffle(order_);
-    const double busiest = loads_.busiest(), target = std::max(bound_, full * busiest);
+    const double busiest = loads_.busiest();
     std::size_t placed = 0;
+    if (!first_pass_) loads_.aim_at(std::max(bound_, full * busiest));
     for (auto i : order_) {
         if (progress_.cancelled) return false;
         // While links fill up for the first time, full is what an even load would be by now.
         if (first_pass_ && placed % (trees_.size() / 64 + 1) == 0)
-            loads_.aim_at(target * static_cast<double>(placed + trees_.size() / 64 + 1) /
-                          static_cast<double>(trees_.size()));
-        if (!first_pass_ && placed == 0) loads_.aim_at(target);
+            loads_.aim_at(std::max(loads_.busiest(), bound_ * static_cast<double>(placed + 1) /
+                                                         static_cast<double>(trees_.size())));
         ++placed;
         if (!first_pass_ && !is_crowded(trees_[i], crowded * busiest)) continue;
         if (!route(trees_[i])) return false;
