@@ -19,8 +19,8 @@ constexpr std::int64_t most_looks = std::int64_t{1} << 25;
 // What depth costs, see `Loads`. Shallow trees fill the pipeline soon, deep ones spread the load:
 // which matters more depends on the network and the number of chunks.
 constexpr std::array depth_prices = {1.0, 0.3, 0.1};
-// Where trees times hops are more than this, only the first is tried.
-constexpr std::size_t small = std::size_t{1} << 20;
+// Where chunks (sums count for four) times hops are more than this, only the first is tried.
+constexpr std::size_t small = std::size_t{1} << 19;
 
 // Nothing more than a few thousandths to gain.
 ps close_to(ps bound) { return bound + bound / 512; }
@@ -159,7 +159,9 @@ Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const D
                       const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
                       Progress& progress) {
     const Problem problem{hops, times, demands, sizes, seed, bound};
-    const auto work = demands.bytes.size() * static_cast<std::size_t>(hops.count());
+    const auto sums = static_cast<std::size_t>(
+        std::count(demands.reduce.begin(), demands.reduce.end(), std::uint8_t{1}));
+    const auto work = (demands.bytes.size() + 3 * sums) * static_cast<std::size_t>(hops.count());
     const std::size_t attempts = work > small ? 1 : depth_prices.size();
     std::array<Schedule, depth_prices.size()> found;
     std::atomic<std::size_t> met{attempts};

@@ -6,11 +6,12 @@
 namespace weft {
 namespace {
 
-// About how many hops may be looked at in one pass; where chunks are more than that allows, those
-// alike share trees.
-constexpr std::size_t most_looks = std::size_t{1} << 24;
+// Trees times hops in all; where chunks are more than that allows, those alike share trees.
+constexpr double most_work = 1 << 26;
+constexpr std::size_t least_trees = 32;  // of a class, if it has as many chunks
 
-constexpr int hubs_tried = 3;  // for each sum whose hub is free
+// For each sum whose hub is free: in the first pass, and later besides the hub it has.
+constexpr int hubs_tried = 3, hubs_tried_later = 1;
 
 // What counts as full, over the time of the busiest link: a little less, so that it is too full.
 constexpr double full = 0.95;
@@ -32,14 +33,15 @@ SteinerRouter::SteinerRouter(const Hops& hops, std::span<const HopTimes> times,
 }
 
 void SteinerRouter::share_trees(std::size_t chunks) {
-    const auto hops = static_cast<std::size_t>(hops_.count()) + 1;
-    const double share = std::min(1.0, static_cast<double>(most_looks / hops + 1) /
-                                           static_cast<double>(chunks + 1));
+    const double share = most_work / (static_cast<double>(chunks) * hops_.count() + 1);
     for (std::size_t c = 0; c < classes_.size(); ++c) {
         first_tree_.push_back(trees_.size());
         const auto count = classes_[c].chunks.size();
-        const auto trees =
-            std::max(std::size_t{1}, static_cast<std::size_t>(share * static_cast<double>(count)));
+        const auto wanted = share * static_cast<double>(count);
+        const auto trees = wanted < static_cast<double>(count)
+                               ? std::min(count, std::max(least_trees,
+                                                          static_cast<std::size_t>(wanted)))
+                               : count;
         for (std::size_t k = 0; k < trees; ++k) {
             const auto carried = count / trees + (k < count % trees);
             trees_.push_back({.chunk_class = static_cast<std::int32_t>(c),
@@ -89,16 +91,13 @@ bool SteinerRouter::route(SteinerTree& tree) {
                         tree.down, cost);
 }
 
-// A sum for one goes up to it. A sum for many may be completed anywhere: the hub it had, or another.
 bool SteinerRouter::route_sum(SteinerTree& tree) {
-    const auto takers = demands_.sets[of(tree).post];
-    const auto empty = SteinerTree{tree.chunk_class, tree.chunks, takers[0], {}, {}};
+    const auto empty = SteinerTree{tree.chunk_class, tree.chunks, -1, {}, {}};
     SteinerTree best = empty;
     double least = 1e300;
-    for (int attempt = 0; attempt < (takers.size() == 1 ? 1 : hubs_tried); ++attempt) {
+    for (auto hub : hubs_to_try(tree)) {
         SteinerTree next = empty;
-        if (takers.size() > 1)
-            next.hub = attempt == 0 && tree.hub >= 0 ? tree.hub : another_hub(tree);
+        next.hub = hub;
         double cost = 0;
         if (!grow_sum(next, cost)) return false;
         put(next, -1);
@@ -107,6 +106,17 @@ bool SteinerRouter::route_sum(SteinerTree& tree) {
     tree = std::move(best);
     put(tree, +1);
     return true;
+}
+
+// A sum for one taker goes up to it. A sum for many may be completed anywhere.
+std::vector<std::int32_t> SteinerRouter::hubs_to_try(const SteinerTree& tree) {
+    const auto takers = demands_.sets[of(tree).post];
+    if (takers.size() == 1) return {takers[0]};
+    std::vector<std::int32_t> hubs;
+    if (tree.hub >= 0) hubs.push_back(tree.hub);
+    for (int i = 0; i < (tree.hub < 0 ? hubs_tried : hubs_tried_later); ++i)
+        hubs.push_back(another_hub(tree));
+    return hubs;
 }
 
 // A contributor, a taker, or an NPU that the tree has passed so far.

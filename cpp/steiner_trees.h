@@ -51,6 +51,7 @@ class SteinerRouter {
     bool grow_sum(SteinerTree& tree, double& cost);
     void lower_hub(SteinerTree& tree);
     void prune(SteinerTree& tree);
+    std::vector<std::int32_t> hubs_to_try(const SteinerTree& tree);
     std::int32_t another_hub(const SteinerTree& tree);
     std::int32_t any_of(std::span<const std::int32_t> set) {
         return set[random_.below(static_cast<std::uint32_t>(set.size()))];
