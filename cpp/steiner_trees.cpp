@@ -1,6 +1,7 @@
 #include "steiner_trees.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace weft {
@@ -12,6 +13,10 @@ constexpr std::size_t least_trees = 32;  // of a class, if it has as many chunks
 
 // For each sum whose hub is free: in the first pass, and later besides the hub it has.
 constexpr int hubs_tried = 3, hubs_tried_later = 1;
+
+// Where an NPU has more hops than this, to all others by way of switches, relays gain little and
+// take long to consider: they are used only where there is no other way.
+constexpr std::int64_t dense_degree = 100;
 
 // What counts as full, over the time of the busiest link: a little less, so that it is too full.
 constexpr double full = 0.95;
@@ -26,7 +31,8 @@ SteinerRouter::SteinerRouter(const Hops& hops, std::span<const HopTimes> times,
     : hops_(hops), demands_(demands), progress_(progress), random_(seed),
       bound_(static_cast<double>(std::max<ps>(bound, 1))), loads_(hops, times, depth_price),
       grower_(hops, times, loads_), classes_(group_chunks(demands, sizes)),
-      needed_(hops.out.size(), false) {
+      needed_(hops.out.size(), false),
+      is_dense_(hops.count() > dense_degree * static_cast<std::int64_t>(hops.out.size())) {
     share_trees(demands.bytes.size());
     order_.resize(trees_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -81,17 +87,39 @@ bool SteinerRouter::is_crowded(const SteinerTree& tree, double limit) const {
 
 bool SteinerRouter::route(SteinerTree& tree) {
     const auto& kind = of(tree);
-    grower_.confine(kind.reach < 0 ? std::span<const std::int32_t>() : demands_.sets[kind.reach]);
     put(tree, -1);
-    if (kind.reduce && !demands_.sets[kind.post].empty()) return route_sum(tree);
-    tree.down.clear();
-    double cost = 0;
-    return grower_.grow({demands_.sets[kind.pre], demands_.sets[kind.post], false, kind.size,
-                         tree.chunks},
-                        tree.down, cost);
+    if (is_dense_) {
+        grower_.confine(ends_within_reach(kind));
+        if (grow(tree)) return true;
+    }
+    grower_.confine(kind.reach < 0 ? std::span<const std::int32_t>() : demands_.sets[kind.reach]);
+    return grow(tree);
 }
 
-bool SteinerRouter::route_sum(SteinerTree& tree) {
+std::vector<std::int32_t> SteinerRouter::ends_within_reach(const ChunkClass& kind) const {
+    std::vector<std::int32_t> ends, result;
+    std::ranges::set_union(demands_.sets[kind.pre], demands_.sets[kind.post],
+                           std::back_inserter(ends));
+    if (kind.reach < 0) return ends;
+    std::ranges::set_intersection(ends, demands_.sets[kind.reach], std::back_inserter(result));
+    return result;
+}
+
+// Puts a new tree in the place of one whose load has been taken out.
+bool SteinerRouter::grow(SteinerTree& tree) {
+    const auto& kind = of(tree);
+    if (kind.reduce && !demands_.sets[kind.post].empty()) return grow_sum(tree);
+    tree.down.clear();
+    double cost = 0;
+    if (grower_.grow({demands_.sets[kind.pre], demands_.sets[kind.post], false, kind.size,
+                      tree.chunks},
+                     tree.down, cost))
+        return true;
+    put(tree, -1);
+    return false;
+}
+
+bool SteinerRouter::grow_sum(SteinerTree& tree) {
     const auto empty = SteinerTree{tree.chunk_class, tree.chunks, -1, {}, {}};
     SteinerTree best = empty;
     double least = 1e300;
@@ -99,8 +127,9 @@ bool SteinerRouter::route_sum(SteinerTree& tree) {
         SteinerTree next = empty;
         next.hub = hub;
         double cost = 0;
-        if (!grow_sum(next, cost)) return false;
+        const bool joined = grow_both_ways(next, cost);
         put(next, -1);
+        if (!joined) return false;
         if (cost < least) least = cost, best = std::move(next);
     }
     tree = std::move(best);
@@ -126,7 +155,7 @@ std::int32_t SteinerRouter::another_hub(const SteinerTree& tree) {
     return any_of(demands_.sets[choice == 0 ? of(tree).pre : of(tree).post]);
 }
 
-bool SteinerRouter::grow_sum(SteinerTree& tree, double& cost) {
+bool SteinerRouter::grow_both_ways(SteinerTree& tree, double& cost) {
     const auto& kind = of(tree);
     const std::span hub(&tree.hub, 1);
     if (!grower_.grow({hub, demands_.sets[kind.post], false, kind.size, tree.chunks}, tree.down,

@@ -47,8 +47,10 @@ class SteinerRouter {
     void share_trees(std::size_t chunks);
     bool is_crowded(const SteinerTree& tree, double limit) const;
     bool route(SteinerTree& tree);
-    bool route_sum(SteinerTree& tree);
-    bool grow_sum(SteinerTree& tree, double& cost);
+    std::vector<std::int32_t> ends_within_reach(const ChunkClass& kind) const;
+    bool grow(SteinerTree& tree);
+    bool grow_sum(SteinerTree& tree);
+    bool grow_both_ways(SteinerTree& tree, double& cost);
     void lower_hub(SteinerTree& tree);
     void prune(SteinerTree& tree);
     std::vector<std::int32_t> hubs_to_try(const SteinerTree& tree);
@@ -71,6 +73,7 @@ class SteinerRouter {
     std::vector<SteinerTree> trees_;
     std::vector<std::size_t> order_;
     std::vector<bool> needed_;
+    const bool is_dense_;
     bool first_pass_ = true;
 };
 
