@@ -31,6 +31,7 @@ SteinerRouter::SteinerRouter(const Hops& hops, std::span<const HopTimes> times,
     : hops_(hops), demands_(demands), progress_(progress), random_(seed),
       bound_(static_cast<double>(std::max<ps>(bound, 1))), loads_(hops, times, depth_price),
       grower_(hops, times, loads_), classes_(group_chunks(demands, sizes)),
+      last_hub_(classes_.size(), -1),
       needed_(hops.out.size(), false),
       is_dense_(hops.count() > dense_degree * static_cast<std::int64_t>(hops.out.size())) {
     share_trees(demands.bytes.size());
@@ -120,21 +121,40 @@ bool SteinerRouter::grow(SteinerTree& tree) {
 }
 
 bool SteinerRouter::grow_sum(SteinerTree& tree) {
-    const auto empty = SteinerTree{tree.chunk_class, tree.chunks, -1, {}, {}};
-    SteinerTree best = empty;
+    SteinerTree best;
     double least = 1e300;
-    for (auto hub : hubs_to_try(tree)) {
-        SteinerTree next = empty;
-        next.hub = hub;
+    auto try_hub = [&](std::int32_t hub) {
+        SteinerTree next{tree.chunk_class, tree.chunks, hub, {}, {}};
         double cost = 0;
         const bool joined = grow_both_ways(next, cost);
         put(next, -1);
-        if (!joined) return false;
-        if (cost < least) least = cost, best = std::move(next);
-    }
+        if (joined && cost < least) least = cost, best = std::move(next);
+    };
+    for (auto hub : hubs_to_try(tree)) try_hub(hub);
+    // Where links are one-way, only few NPUs may do.
+    for (auto hub : hubs_left(of(tree)))
+        if (least == 1e300) try_hub(hub);
+    if (least == 1e300) return false;
     tree = std::move(best);
     put(tree, +1);
+    last_hub_[tree.chunk_class] = tree.hub;
     return true;
+}
+
+// All there are, the one that served the class last before others.
+std::vector<std::int32_t> SteinerRouter::hubs_left(const ChunkClass& kind) const {
+    const auto takers = demands_.sets[kind.post];
+    if (takers.size() == 1) return {};
+    std::vector<std::int32_t> hubs;
+    const auto last = last_hub_[&kind - classes_.data()];
+    if (last >= 0) hubs.push_back(last);
+    if (kind.reach >= 0) {
+        const auto reach = demands_.sets[kind.reach];
+        hubs.insert(hubs.end(), reach.begin(), reach.end());
+    } else {
+        for (std::int32_t npu = 0; npu < hops_.out.size(); ++npu) hubs.push_back(npu);
+    }
+    return hubs;
 }
 
 // A sum for one taker goes up to it. A sum for many may be completed anywhere.

@@ -16,8 +16,8 @@ namespace weft {
 
 // The way of some chunks of one class: partial sums go up to the hub, then copies go down from it.
 struct SteinerTree {
-    std::int32_t chunk_class;
-    double chunks;                   // how many chunks go by it
+    std::int32_t chunk_class = -1;
+    double chunks = 0;               // how many chunks go by it
     std::int32_t hub = -1;           // where a sum is complete; copies have none
     std::vector<std::int32_t> up;    // hops, from the hub outwards
     std::vector<std::int32_t> down;  // hops, from the hub or the holders outwards
@@ -54,6 +54,7 @@ class SteinerRouter {
     void lower_hub(SteinerTree& tree);
     void prune(SteinerTree& tree);
     std::vector<std::int32_t> hubs_to_try(const SteinerTree& tree);
+    std::vector<std::int32_t> hubs_left(const ChunkClass& kind) const;
     std::int32_t another_hub(const SteinerTree& tree);
     std::int32_t any_of(std::span<const std::int32_t> set) {
         return set[random_.below(static_cast<std::uint32_t>(set.size()))];
@@ -69,6 +70,7 @@ class SteinerRouter {
     Loads loads_;
     TreeGrower grower_;
     std::vector<ChunkClass> classes_;
+    std::vector<std::int32_t> last_hub_;   // per class: of the sum routed last
     std::vector<std::size_t> first_tree_;  // per class, and the end
     std::vector<SteinerTree> trees_;
     std::vector<std::size_t> order_;
