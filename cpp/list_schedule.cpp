@@ -16,10 +16,8 @@ class ListScheduler {
                   const std::vector<ps>& priority, Progress& progress)
         : hops_(hops), times_(times), tasks_(tasks), priority_(priority), progress_(progress),
           ports_(hops, times[0]), waits_for_(tasks.waits_for()), waiting_(hops.count()),
-          is_ready_(hops.count(), false), events_(all_delays()),
-          steps_by_bundle_(group_by(hops.steps.items, hops.bundles.size())) {
-        for (std::int32_t h = 0; h < hops.count(); ++h)
-            hop_of_step_.insert(hop_of_step_.end(), hops.steps[h].size(), h);
+          is_ready_(hops.count(), false), events_(all_delays()), queues_(hops.bundles.size()),
+          is_queued_(hops.steps.items.size(), false) {
         for (std::int32_t size = 0; size < times.sizes(); ++size) {
             lanes_.emplace_back();
             for (auto duration : times[size].duration)
@@ -56,6 +54,11 @@ class ListScheduler {
         std::vector<std::uint32_t> held, freed;  // by step
     };
 
+    struct Queued {
+        std::int32_t hop;
+        std::int64_t step;
+    };
+
     std::vector<ps> all_delays() const {
         std::vector<ps> delays;
         for (std::int32_t size = 0; size < times_.sizes(); ++size) {
@@ -70,10 +73,15 @@ class ListScheduler {
     void enqueue(std::int32_t task) {
         const auto hop = tasks_.hop(task);
         waiting_[hop].push({priority_[task], -task});
+        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
+            if (!is_queued_[i]) {
+                is_queued_[i] = true;
+                queues_[hops_.steps.items[i]].push_back({hop, i});
+            }
         wake(hop);
     }
     void wake(std::int32_t hop) {
-        if (is_ready_[hop] || waiting_[hop].empty()) return;
+        if (is_ready_[hop]) return;
         is_ready_[hop] = true;
         ready_.push_back(hop);
     }
@@ -109,7 +117,12 @@ class ListScheduler {
     }
 
     void on_release(std::uint32_t bundle) {
-        for (auto step : steps_by_bundle_[bundle]) wake(hop_of_step_[step]);
+        std::erase_if(queues_[bundle], [&](const Queued& queued) {
+            const bool done = waiting_[queued.hop].empty();
+            if (done) is_queued_[queued.step] = false;
+            if (!done) wake(queued.hop);
+            return done;
+        });
     }
     void on_arrival(std::uint32_t task) {
         last_arrival_ = now_;
@@ -132,13 +145,25 @@ class ListScheduler {
     std::vector<std::int32_t> ready_;
     EventQueue events_;
     std::vector<Lanes> lanes_;  // by size
-    Rows steps_by_bundle_;
-    std::vector<std::int32_t> hop_of_step_;
+    // By bundle: the hops over it for which tasks wait, since behind a switch thousands may share
+    // one; a hop is taken out when it is next looked at.
+    std::vector<std::vector<Queued>> queues_;
+    std::vector<bool> is_queued_;  // by step
     ps now_ = 0, last_arrival_ = 0;
     Schedule schedule_;
 };
 
 }  // namespace
+
+std::vector<ps> Tasks::heads(const TimesBySize& times) const {
+    std::vector<ps> head(hop_.size(), 0);
+    for (std::int32_t task = 0; task < size(); ++task) {
+        const ps arrival = head[task] + times[size_[task]].duration[hop_[task]];
+        for_each_after(task,
+                       [&](std::int32_t later) { head[later] = std::max(head[later], arrival); });
+    }
+    return head;
+}
 
 std::vector<ps> Tasks::tails(const TimesBySize& times) const {
     std::vector<ps> tail(hop_.size(), 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "list_schedule.h"
 #include "parallel.h"
@@ -12,32 +13,43 @@ namespace {
 
 constexpr int most_passes = 8;
 constexpr int patience = 2;  // passes in a row that may gain nothing
+// Hops looked at, after which no further pass is begun.
+constexpr std::int64_t most_looks = std::int64_t{1} << 25;
 
-// How far apart a class's first and last chunk are in priority, over the time of the busiest link.
-// Without it all sums would be finished before the first result is spread, and links idle that
-// only spread; with too much of it, chunks with a long way to go start too late.
-constexpr std::array eagerness = {0.0, 0.5, 1.0};
+// What depth costs, see `Loads`. Shallow trees fill the pipeline soon, deep ones spread the load:
+// which matters more depends on the network and the number of chunks.
+constexpr std::array depth_prices = {1.0, 0.3, 0.1};
+// Where chunks (sums count for four) times hops are more than this, only the first is tried.
+constexpr std::size_t small = std::size_t{1} << 19;
 
-struct Plan {
-    Tasks tasks;
-    std::vector<double> turn;  // per task: the chunk's place among those of its class, in [0, 1)
+// Nothing more than a few thousandths to gain.
+ps close_to(ps bound) { return bound + bound / 512; }
+
+struct Problem {
+    const Hops& hops;
+    std::span<const HopTimes> times;
+    const Demands& demands;
+    const Sizes& sizes;
+    std::uint64_t seed;
+    ps bound;
 };
 
-class SteinerPlanner {
+// Passes of routing with one price for depth, each followed by scheduling; the best is kept.
+class SteinerAttempt {
   public:
-    SteinerPlanner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
-                   const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
-                   Progress& progress)
-        : hops_(hops), times_(times), demands_(demands), bound_(bound), threads_(threads),
-          progress_(progress), router_(hops, times, demands, sizes, seed, bound, progress),
-          task_of_npu_(hops.out.size()) {}
+    SteinerAttempt(const Problem& problem, double depth_price, int threads, Progress& progress)
+        : hops_(problem.hops), times_(problem.times), demands_(problem.demands),
+          bound_(problem.bound), threads_(threads), progress_(progress),
+          router_(problem.hops, problem.times, problem.demands, problem.sizes, depth_price,
+                  problem.seed, problem.bound, progress),
+          task_of_npu_(problem.hops.out.size()) {}
 
     Schedule run() {
         for (int pass = 0, in_vain = 0; pass < most_passes && in_vain < patience; ++pass) {
             if (!router_.pass()) return {};
             const ps before = best_.time;
             schedule_trees();
-            if (best_.time <= bound_ + bound_ / 512) break;
+            if (best_.time <= close_to(bound_) || router_.looks() > most_looks) break;
             in_vain = best_.time < before - before / 512 ? 0 : in_vain + 1;
         }
         return std::move(best_);
@@ -45,23 +57,26 @@ class SteinerPlanner {
 
   private:
     void schedule_trees() {
-        const Plan plan = make_plan();
-        const auto tails = plan.tasks.tails(times_);
-        std::array<Schedule, eagerness.size()> found;
-        in_parallel(eagerness.size(), threads_, [&](std::size_t i) {
+        tasks_ = {};
+        turn_.clear();
+        add_all_chunks();
+        const auto tails = tasks_.tails(times_);
+        router_.set_idle(idle(tails));
+        std::vector<Schedule> found(eagerness_.size());
+        in_parallel(found.size(), threads_, [&](std::size_t i) {
             auto priority = tails;
-            const double apart = eagerness[i] * router_.busiest();
+            const double apart = eagerness_[i] * router_.busiest();
             for (std::size_t task = 0; task < priority.size(); ++task)
-                priority[task] -= static_cast<ps>(apart * plan.turn[task]);
-            found[i] = list_schedule(hops_, times_, plan.tasks, priority, progress_);
+                priority[task] -= static_cast<ps>(apart * turn_[task]);
+            found[i] = list_schedule(hops_, times_, tasks_, priority, progress_);
         });
-        if (progress_.cancelled) throw Cancelled();
-        for (auto& schedule : found)
-            if (schedule.time < best_.time) best_ = std::move(schedule);
+        const auto shortest = std::min_element(
+            found.begin(), found.end(), [](auto& a, auto& b) { return a.time < b.time; });
+        eagerness_ = {eagerness_[shortest - found.begin()]};  // which serves, the first pass shows
+        if (shortest->time < best_.time) best_ = std::move(*shortest);
     }
 
-    Plan make_plan() {
-        Plan plan;
+    void add_all_chunks() {
         const auto& classes = router_.classes();
         std::vector<std::pair<std::size_t, std::size_t>> places(demands_.bytes.size());
         for (std::size_t c = 0; c < classes.size(); ++c)
@@ -69,36 +84,53 @@ class SteinerPlanner {
                 places[classes[c].chunks[k]] = {c, k};
         for (std::size_t chunk = 0; chunk < places.size(); ++chunk) {
             const auto [c, k] = places[chunk];
-            add_chunk(router_.tree(c, k), static_cast<std::int32_t>(chunk), classes[c].size,
-                      plan.tasks);
-            plan.turn.resize(plan.tasks.size(), static_cast<double>(k) /
-                                                    static_cast<double>(classes[c].chunks.size()));
+            add_chunk(router_.tree(c, k), static_cast<std::int32_t>(chunk), classes[c].size);
+            turn_.resize(tasks_.size(),
+                         static_cast<double>(k) / static_cast<double>(classes[c].chunks.size()));
         }
-        return plan;
     }
 
     // A partial sum waits for those below it, the first copies of a sum for the last sums.
-    void add_chunk(const SteinerTree& tree, std::int32_t chunk, std::int32_t size, Tasks& tasks) {
+    void add_chunk(const SteinerTree& tree, std::int32_t chunk, std::int32_t size) {
         for (auto hop = tree.up.rbegin(); hop != tree.up.rend(); ++hop)
-            task_of_npu_[hops_.src[*hop]] = tasks.add(*hop, chunk, true, size);
+            task_of_npu_[hops_.src[*hop]] = tasks_.add(*hop, chunk, true, size);
         last_sums_.clear();
         for (auto hop : tree.up) {
             const auto task = task_of_npu_[hops_.src[hop]];
             if (hops_.dst[hop] == tree.hub)
                 last_sums_.push_back(task);
             else
-                tasks.order(task, task_of_npu_[hops_.dst[hop]]);
+                tasks_.order(task, task_of_npu_[hops_.dst[hop]]);
         }
         for (auto hop : tree.down) task_of_npu_[hops_.src[hop]] = -1;
         for (auto hop : tree.down) {
-            const auto task = tasks.add(hop, chunk, false, size);
+            const auto task = tasks_.add(hop, chunk, false, size);
             const auto before = task_of_npu_[hops_.src[hop]];
             if (before >= 0)
-                tasks.order(before, task);
+                tasks_.order(before, task);
             else
-                for (auto sum : last_sums_) tasks.order(sum, task);
+                for (auto sum : last_sums_) tasks_.order(sum, task);
             task_of_npu_[hops_.dst[hop]] = task;
         }
+    }
+
+    // Per bundle: the least time before anything reaches it, and the least after all that leaves it.
+    std::vector<double> idle(const std::vector<ps>& tails) const {
+        const auto heads = tasks_.heads(times_);
+        const auto bundles = static_cast<std::size_t>(hops_.bundles.size());
+        std::vector<ps> before(bundles, never), after(bundles, never);
+        for (std::int32_t task = 0; task < tasks_.size(); ++task) {
+            const auto hop = tasks_.hop(task);
+            const ps rest = tails[task] - times_[tasks_.size_of(task)].duration[hop];
+            for (auto bundle : hops_.steps[hop]) {
+                before[bundle] = std::min(before[bundle], heads[task]);
+                after[bundle] = std::min(after[bundle], rest);
+            }
+        }
+        std::vector<double> result(bundles, 0);
+        for (std::size_t b = 0; b < bundles; ++b)
+            if (before[b] != never) result[b] = static_cast<double>(before[b] + after[b]);
+        return result;
     }
 
     const Hops& hops_;
@@ -108,16 +140,43 @@ class SteinerPlanner {
     const int threads_;
     Progress& progress_;
     SteinerRouter router_;
+    // How far apart a class's first and last chunk are in priority, over the time of the busiest
+    // link. Without it all sums would be finished before the first result is spread, and links idle
+    // that only spread; with too much of it, chunks with a long way to go start too late.
+    std::vector<double> eagerness_{0.0, 0.5, 1.0};
+    Tasks tasks_;
+    std::vector<double> turn_;  // per task: the chunk's place among those of its class, in [0, 1)
     Schedule best_;
     std::vector<std::int32_t> task_of_npu_, last_sums_;
 };
 
 }  // namespace
 
+// Attempts side by side: the shortest time wins, the first in order among equals. Once one is close
+// to the bound, those behind it are skipped; so that nothing depends on which of them ran, all that
+// are close count the same.
 Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
                       const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
                       Progress& progress) {
-    return SteinerPlanner(hops, times, demands, sizes, seed, bound, threads, progress).run();
+    const Problem problem{hops, times, demands, sizes, seed, bound};
+    const auto sums = static_cast<std::size_t>(
+        std::count(demands.reduce.begin(), demands.reduce.end(), std::uint8_t{1}));
+    const auto work = (demands.bytes.size() + 3 * sums) * static_cast<std::size_t>(hops.count());
+    const std::size_t attempts = work > small ? 1 : depth_prices.size();
+    std::array<Schedule, depth_prices.size()> found;
+    std::atomic<std::size_t> met{attempts};
+    in_parallel(attempts, threads, [&](std::size_t i) {
+        if (i > met) return;
+        found[i] = SteinerAttempt(problem, depth_prices[i], attempts == 1 ? threads : 1, progress)
+                       .run();
+        for (auto seen = met.load(); found[i].time <= close_to(bound) && i < seen &&
+                                     !met.compare_exchange_weak(seen, i);) {}
+    });
+    if (progress.cancelled) throw Cancelled();
+    auto rank = [&](const Schedule& schedule) { return std::max(schedule.time, close_to(bound)); };
+    return std::move(*std::min_element(
+        found.begin(), found.end(),
+        [&](const Schedule& a, const Schedule& b) { return rank(a) < rank(b); }));
 }
 
 }  // namespace weft

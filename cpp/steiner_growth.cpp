@@ -22,6 +22,7 @@ bool TreeGrower::grow(const Growth& growth, std::vector<std::int32_t>& tree, dou
     ++stamp_;
     queue_.clear();
     missing_ = 0;
+    deepest_ = 0;
     for (auto npu : growth.targets) {
         label(npu).wanted = true;
         ++missing_;
@@ -39,6 +40,7 @@ bool TreeGrower::grow(const Growth& growth, std::vector<std::int32_t>& tree, dou
         else
             spread(growth, npu);
     }
+    cost += deepest_;
     return missing_ == 0;
 }
 
@@ -63,8 +65,9 @@ void TreeGrower::enter(std::int32_t npu, double depth) {
     node.wanted = false;
     node.in_tree = true;
     node.depth = depth;
+    deepest_ = std::max(deepest_, depth);
     node.key = 1e300;
-    offer(npu, depth, node.via);
+    offer(npu, depth * loads_.depth_price(), node.via);
 }
 
 // Where hops share links, a tree's own branches make paths dearer that were offered before. Only
@@ -91,7 +94,9 @@ bool TreeGrower::got_dearer(const Growth& growth, std::int32_t npu) {
 
 void TreeGrower::spread(const Growth& growth, std::int32_t npu) {
     const double key = nodes_[npu].key;
-    for (auto hop : (growth.inward ? hops_.in : hops_.out)[npu]) {
+    const auto next = (growth.inward ? hops_.in : hops_.out)[npu];
+    looks_ += static_cast<std::int64_t>(next.size());
+    for (auto hop : next) {
         const auto to = outer(growth, hop);
         if (confined_ && !within_[to]) continue;
         const auto& node = nodes_[to];
@@ -111,7 +116,7 @@ void TreeGrower::join(const Growth& growth, std::int32_t npu, std::vector<std::i
     for (auto hop = path_.rbegin(); hop != path_.rend(); ++hop) {
         cost += loads_.price(*hop, growth.size, growth.chunks);
         loads_.put(*hop, growth.size, growth.chunks);
-        depth += Loads::depth_price * static_cast<double>(times_[growth.size].duration[*hop]);
+        depth += static_cast<double>(times_[growth.size].duration[*hop]);
         tree.push_back(*hop);
         enter(outer(growth, *hop), depth);
     }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,15 +27,18 @@ class TreeGrower {
     void confine(std::span<const std::int32_t> reach);
 
     // Adds the hops to `tree`, from the root outwards, and their load to the links; `cost` goes up
-    // by their price. False if a target cannot be joined.
+    // by their price and by the depth of the tree. False if a target cannot be joined.
     bool grow(const Growth& growth, std::vector<std::int32_t>& tree, double& cost);
+
+    // How many hops have been looked at so far.
+    std::int64_t looks() const { return looks_; }
 
   private:
     struct Node {
-        double key = 0;     // price of the path from the tree, with what the tree's depth costs
-        double depth = 0;   // of an NPU in the tree: price of its depth alone
-        std::int32_t via = -1;     // the hop that leads here
-        std::uint32_t stamp = 0;   // labelled in this growth
+        double key = 0;           // price of the path from the tree, with what the depth costs
+        double depth = 0;         // of an NPU in the tree: time from the root
+        std::int32_t via = -1;    // the hop that leads here
+        std::uint32_t stamp = 0;  // the growth in which it was labelled
         bool in_tree = false, settled = false, wanted = false;
     };
 
@@ -60,6 +62,8 @@ class TreeGrower {
     std::vector<Node> nodes_;
     std::uint32_t stamp_ = 0;
     std::size_t missing_ = 0;
+    std::int64_t looks_ = 0;
+    double deepest_ = 0;
     bool confined_ = false;
     std::vector<bool> within_;
     std::vector<std::int32_t> path_;

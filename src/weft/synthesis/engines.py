@@ -188,15 +188,16 @@ def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
             allowed = chunks.members(int(chunks.reach[chunk]))
             network = topology.without(npus=np.setdiff1d(topology.members, allowed))
             why += f" through its group of {len(allowed)} NPUs, and relaying outside is forbidden"
-        if chunks.reduce[chunk]:  # what every holder has must get there
-            source, target = _lonely(network, takers, holders, reverse=True), takers[0]
+        if chunks.reduce[chunk]:  # what every holder has must get to every taker
+            pairs = [(_lonely(network, npu[None], holders, reverse=True), npu) for npu in takers]
         else:
-            source, target = holders[0], _lonely(network, holders, takers, reverse=False)
-        if source is not None and target is not None:
-            return UnreachableError(
-                f"{topology.name}: chunk {chunk} cannot get from NPU {source} to NPU {target}: "
-                f"{why}"
-            )
+            pairs = [(holders[0], _lonely(network, holders, takers, reverse=False))]
+        for source, target in pairs:
+            if source is not None and target is not None:
+                return UnreachableError(
+                    f"{topology.name}: chunk {chunk} cannot get from NPU {source} to NPU {target}: "
+                    f"{why}"
+                )
     return UnreachableError(f"{topology.name}: some chunk cannot reach its destination")
 
 
