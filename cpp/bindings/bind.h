@@ -11,6 +11,7 @@ void bind_network(nanobind::module_& module);
 void bind_steiner(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);
+void bind_flow(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
 
 }  // namespace weft::bindings

@@ -10,5 +10,6 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_steiner(module);
     weft::bindings::bind_bound(module);
+    weft::bindings::bind_flow(module);
     weft::bindings::bind_verify(module);
 }
