@@ -9,10 +9,11 @@
 namespace weft {
 namespace {
 
-constexpr double longest = 0x1p40;              // of the lengths: below what `shortest_routing` takes
+constexpr double longest = 0x1p36;            // of the lengths
 constexpr std::int64_t most_loads = 1 << 22;    // numbers kept: a load for each block and link
-constexpr std::size_t blocks_at_once = 8;       // under the same prices, on any number of threads
-constexpr double first_steepness = 40, steeper = 1.15;
+constexpr std::size_t blocks_at_once = 2;       // under the same prices, on any number of threads
+constexpr std::int64_t most_blocks = 128;
+constexpr double first_steepness = 40, steeper = 1.1;
 constexpr double met = 1 - 1e-5, gain = 1 + 1e-4;
 constexpr int passes_a_look = 2, looks_without_gain = 5;
 
@@ -28,9 +29,9 @@ class Balancer {
         for (std::int32_t node = 0; node < net_.nodes(); ++node)
             if (demands.offsets[node] < demands.offsets[node + 1]) sources.push_back(node);
         sources_ = static_cast<std::int64_t>(sources.size());
-        const auto count = std::clamp<std::int64_t>(most_loads / std::max(net_.links(), 1), 1,
-                                                    std::max<std::int64_t>(sources_, 1));
-        blocks_.resize(count);
+        const auto fit = std::clamp<std::int64_t>(most_loads / std::max(net_.links(), 1), 1,
+                                                  most_blocks);
+        blocks_.resize(std::clamp<std::int64_t>(sources_, 1, fit));
         for (std::size_t i = 0; i < sources.size(); ++i)
             blocks_[i % blocks_.size()].sources.push_back(sources[i]);
     }
@@ -103,27 +104,29 @@ class Balancer {
     }
 
     void pass(double steepness, std::vector<double>& mean) {
-        const double rate = steepness / largest(), top = largest();
-        const auto reprice = [&](std::int32_t l) { price_[l] = std::exp(rate * (sum_[l] - top)); };
-        for (std::int32_t l = 0; l < net_.links(); ++l) reprice(l);
         for (std::size_t first = 0; first < blocks_.size(); first += blocks_at_once) {
-            for (std::int32_t l = 0; l < net_.links(); ++l) mean[l] += price_[l];
+            const double top = largest(), rate = steepness / top;
+            for (std::int32_t l = 0; l < net_.links(); ++l) {
+                price_[l] = std::exp(rate * (sum_[l] - top));
+                mean[l] += price_[l];
+            }
             const auto end = std::min(first + blocks_at_once, blocks_.size());
             route(first, end);
-            for (auto i = first; i < end; ++i) {
-                auto& block = blocks_[i];
-                const double part = step(block, rate);
-                if (part <= 0) continue;
-                for (std::int32_t l = 0; l < net_.links(); ++l) {
-                    const double change = part * (block.found[l] - block.loads[l]);
-                    if (change == 0) continue;
-                    block.loads[l] += change;
-                    sum_[l] += change;
-                    reprice(l);
-                }
-            }
+            for (auto i = first; i < end; ++i) shift(blocks_[i], rate, top);
         }
         add_up();
+    }
+
+    void shift(Block& block, double rate, double top) {
+        const double part = step(block, rate);
+        if (part == 0) return;
+        for (std::int32_t l = 0; l < net_.links(); ++l) {
+            const double change = part * (block.found[l] - block.loads[l]);
+            if (change == 0) continue;
+            block.loads[l] += change;
+            sum_[l] += change;
+            price_[l] = std::exp(rate * (sum_[l] - top));
+        }
     }
 
     // What part of a block's flow to shift: Newton's step, no further than its model holds.
