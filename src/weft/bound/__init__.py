@@ -22,7 +22,7 @@ __all__ = ["Bound", "lower_bound", "quick_bound"]
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
 _CUT_BUDGET = 60_000_000
-_FLOW_BUDGET = 100_000_000
+_FLOW_BUDGET = 60_000_000
 _QUICK_BUDGET = 10_000
 
 
@@ -77,8 +77,8 @@ def lower_bound(
     for prove, budget in (
         (node_bound, _NODE_BUDGET),
         (gossip_bound, 0),
-        (cut_bound, _CUT_BUDGET),
         (flow_bound, _FLOW_BUDGET),
+        (cut_bound, _CUT_BUDGET),
     ):
         time, kind, ideal = prove(topology, classes, cost, enough, budget, bound.ideal)
         bound = bound.stronger(Bound(time, kind, ideal))

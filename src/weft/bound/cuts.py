@@ -144,6 +144,7 @@ def _searches(topology: Topology, classes: ChunkClasses) -> Iterator[Search]:
         first = classes.set_members[classes.set_offsets[near]]
         for number in np.sort(order[amounts[order] > 0]):
             mine = rows & (far == number)
-            supply = np.bincount(first[mine], classes.bytes[mine].astype(float), topology.nodes)
+            supply = np.zeros(topology.nodes)
+            np.add.at(supply, first[mine], classes.bytes[mine])
             members = classes.members(int(number))
             yield reverse, supply, members[np.argsort(rate[members], kind="stable")]

@@ -23,7 +23,7 @@ from weft.topology.model import Topology
 _THREADS = 2
 _PARALLEL = 1_000_000  # link visits of one routing that are worth a second thread
 _LONGEST = 2.0**40  # whole lengths: distances stay below 2^63
-_POLISHES = 1500  # steps of the last search
+_POLISHES = 1500  # steps of the last search; with fewer than that by far it gains nothing
 _MET = 1 - 1e-7
 
 Lengths = NDArray[np.int64]
@@ -43,18 +43,25 @@ def flow_bound(
     flows = Flows.of(topology, classes, cost)
     if not flows.worth_searching:
         return 0, "none", 0
-    lengths = flows.candidate(landmarks=8)
-    time, ideal = flows.prove(lengths)
+    cheap = flows.candidate(landmarks=8)
+    time, ideal = flows.prove(*cheap)
     goal = enough / 1e12
-    if time >= enough or budget < 2 * flows.visits:
-        return time, "flow", ideal
-    balanced, loads = _core.balance(
-        flows.network, flows.capacity, *flows.bytes, goal, budget // 2, flows.threads
-    )
-    lengths = max(lengths, balanced, key=flows.seconds)
-    better = flows.polished(lengths, loads, goal, budget // 2)
-    proofs = [(time, ideal), flows.prove(better)]
-    return max(p[0] for p in proofs), "flow", max(p[1] for p in proofs)
+    if time < enough and budget >= 2 * flows.visits:
+        steps = min(_POLISHES, budget // 2 // flows.visits)
+        steps = steps if steps > _POLISHES // 4 else 0
+        balanced, loads = _core.balance(
+            flows.network,
+            flows.capacity,
+            *flows.bytes,
+            goal,
+            budget - steps * flows.visits,
+            flows.threads,
+        )
+        lengths = max(cheap[0], balanced, key=flows.seconds)
+        lengths = flows.polished(lengths, loads, goal, steps)
+        whole, any_chunks = flows.prove(lengths, flows.total(lengths))
+        time, ideal = max(time, whole), max(ideal, any_chunks)
+    return time, "flow", ideal
 
 
 def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> int:
@@ -62,7 +69,7 @@ def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel)
     flows = Flows.of(topology, classes, cost)
     if not flows.worth_searching or not flows.all_alone:
         return 0
-    return flows.prove(flows.candidate(landmarks=4))[0]
+    return flows.prove(*flows.candidate(landmarks=6))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +94,17 @@ class Flows:
     @classmethod
     def of(cls, topology: Topology, classes: ChunkClasses, cost: CostModel) -> Flows:
         """One pair of each class: exact where it has one holder and one taker."""
-        sizes, first = classes.set_sizes(), classes.set_offsets
-        last = first[1:] - 1
+        sizes, first = classes.set_sizes(), classes.set_offsets[:-1]
         # A copy that several have at the start may come from any of them: no single pair holds.
         usable = classes.reduce | (sizes[classes.pre] == 1)
         src = classes.set_members[first[classes.pre]]
         dst = classes.set_members[first[classes.post]]
-        dst = np.where(dst == src, classes.set_members[last[classes.post]], dst)
+        for row in np.flatnonzero(usable & (sizes[classes.post] > 1) & (sizes[classes.pre] == 1)):
+            takers = classes.members(int(classes.post[row]))
+            dst[row] = _farthest(topology, src[row], takers, reverse=False)
+        for row in np.flatnonzero(usable & (sizes[classes.pre] > 1)):
+            givers = classes.members(int(classes.pre[row]))
+            src[row] = _farthest(topology, dst[row], givers, reverse=True)
         rows = np.flatnonzero(usable & (src != dst))
         rows = rows[np.argsort(src[rows], kind="stable")]
         return cls(topology, classes, cost, src[rows], dst[rows], rows)
@@ -155,22 +166,34 @@ class Flows:
         alpha = self.held / 1e12 / self.classes.largest
         return np.asarray(1 / (1 / self.topology.bandwidth + alpha), dtype=np.float64)
 
+    def total(self, lengths: Lengths) -> float:
+        """All bytes times the distance each has to go."""
+        return self._route(lengths)[0]
+
     def seconds(self, lengths: Lengths) -> float:
         """What the lengths prove for whole chunks, leads left out."""
-        return self._route(lengths)[0] / float(lengths @ self.capacity)
+        return self.total(lengths) / float(lengths @ self.capacity)
 
     def _route(self, lengths: Lengths) -> tuple[float, NDArray[np.float64]]:
         return _core.shortest_routing(self.network, lengths, *self.bytes, self.threads)
 
-    def candidate(self, landmarks: int) -> Lengths:
-        """The best of lengths that cost little to find: all links alike in time, or one cut."""
+    def candidate(self, landmarks: int) -> tuple[Lengths, float]:
+        """The best of lengths that cost little to find, and their total.
+
+        All links alike in time; or 1 on the links of a cut, where only what crosses it counts.
+        """
         alike = _whole(1 / self.capacity)
-        ratio, cut = best_sweep(
+        total = self.total(alike)
+        below = best_sweep(
             self.topology, self.capacity, self.src, self.dst, self.bytes[2], landmarks
         )
-        return cut.astype(np.int64) if ratio > self.seconds(alike) else alike
+        cut = (below[self.topology.src] & ~below[self.topology.dst]).astype(np.int64)
+        crossing = float(self.bytes[2][below[self.src] & ~below[self.dst]].sum())
+        if crossing * float(alike @ self.capacity) > total * float(cut @ self.capacity):
+            return cut, crossing
+        return alike, total
 
-    def polished(self, lengths: Lengths, loads: Price, goal: float, budget: int) -> Lengths:
+    def polished(self, lengths: Lengths, loads: Price, goal: float, steps: int) -> Lengths:
         """Lengths a little better yet, by steps along the loads of all routings so far.
 
         Barahona and Anbil's volume algorithm. `loads` are those of some flow of everything, in
@@ -179,7 +202,7 @@ class Flows:
         best, price = self.seconds(lengths), lengths * self.capacity
         price = price / price.sum()
         least, stride, misses = float(loads.max()), 0.5, 0
-        for _ in range(min(_POLISHES, budget // self.visits)):
+        for _ in range(steps):
             least = min(least, float(loads.max()))
             if best >= min(goal, least * _MET):
                 break
@@ -202,13 +225,15 @@ class Flows:
                 loads = loads + np.clip(-float(ahead @ change) / norm, 0.02, 0.3) * change
         return lengths
 
-    def prove(self, lengths: Lengths) -> tuple[int, int]:
+    def prove(self, lengths: Lengths, total: float) -> tuple[int, int]:
         """Picoseconds, for whole chunks and for any chunking, rounded down."""
-        used = np.flatnonzero(lengths)
-        total = self._route(lengths)[0]
-        chunks = _core.shortest_routing(self.network, lengths, *self.chunks, self.threads)[0]
         if total <= 0:
             return 0, 0
+        used = np.flatnonzero(lengths)
+        if self.classes.smallest == self.classes.largest:
+            chunks = total / self.classes.largest
+        else:
+            chunks = _core.shortest_routing(self.network, lengths, *self.chunks, self.threads)[0]
         once, across = (lead[used] for lead in _core.leads(self.network, self.cost.core))
         held, gap, weight = self.held[used], self.gap[used], lengths[used]
         opens = held + once
@@ -217,6 +242,15 @@ class Flows:
         exact = _fluid(opens, across, weight * self.capacity[used], total)
         counted = _core.time_for_weight(gap + once, gap + across, gap, weight, chunks * (1 - 1e-9))
         return max(ideal, exact, counted), ideal
+
+
+def _farthest(
+    topology: Topology, npu: np.int32, others: NDArray[np.int32], *, reverse: bool
+) -> np.int32:
+    """The one most hops away."""
+    away = _core.distances(topology.core, int(npu), reverse)[others]
+    farthest: np.int32 = others[away.argmax()]
+    return farthest
 
 
 def _fluid(opens: NDArray[np.int64], first: NDArray[np.int64], rate: Price, total: float) -> int:

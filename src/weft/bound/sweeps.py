@@ -15,61 +15,72 @@ from weft.topology.model import Topology
 
 _MOST_NODES = 2048  # a number is kept for each two of them
 
-Cut = NDArray[np.bool_]  # per link: whether it crosses
+_SAMPLES = 32  # nodes that tell how remote the others are
+
+Floats = NDArray[np.float64]
 
 
 def best_sweep(
     topology: Topology,
-    capacity: NDArray[np.float64],
+    capacity: Floats,
     src: NDArray[np.int32],
     dst: NDArray[np.int32],
     amount: NDArray[np.int64],
     landmarks: int,
-) -> tuple[float, Cut]:
-    """The cut with the most that must cross over the capacity that can carry it, in seconds."""
-    best, cut = 0.0, np.zeros(topology.links, dtype=bool)
+) -> NDArray[np.bool_]:
+    """The nodes inside the cut with the most to cross it for the capacity it has."""
+    best, inside = 0.0, np.zeros(topology.nodes, dtype=bool)
     if topology.nodes > _MOST_NODES:
-        return best, cut
+        return inside
     needs = np.zeros((topology.nodes, topology.nodes))
     np.add.at(needs, (src, dst), amount)
-    carries = np.zeros_like(needs)
-    np.add.at(carries, (topology.src, topology.dst), capacity)
     for one, two in combinations(_distances(topology, landmarks), 2):
         _, level = np.unique(one - two, return_inverse=True)
+        blocks = _between_levels(needs, level)
+        links = np.zeros_like(blocks)
+        np.add.at(links, (level[topology.src], level[topology.dst]), capacity)
         for axis in (0, 1):
-            needed, carried = (_leaving(matrix, level, axis) for matrix in (needs, carries))
+            needed, carried = _leaving(blocks, axis), _leaving(links, axis)
             # What is less than that is what rounding leaves of nothing.
             real = carried > 1e-9 * capacity.sum()
             ratio = np.divide(needed, carried, where=real, out=np.zeros_like(needed))
-            if len(ratio) == 0 or ratio.max() <= best:
-                continue
-            best = float(ratio.max())
-            below = level <= ratio.argmax()
-            from_, to = (topology.src, topology.dst) if axis == 0 else (topology.dst, topology.src)
-            cut = below[from_] & ~below[to]
-    return best, cut
+            if len(ratio) > 0 and ratio.max() > best:
+                best = float(ratio.max())
+                inside = (level <= ratio.argmax()) ^ (axis == 1)
+    return inside
 
 
-def _leaving(
-    matrix: NDArray[np.float64], level: NDArray[np.intp], axis: int
-) -> NDArray[np.float64]:
-    """What goes from levels up to each one to those above it; the other way round for axis 1."""
+def _between_levels(matrix: Floats, level: NDArray[np.intp]) -> Floats:
+    """What goes from nodes of one level to those of another, in all."""
     order = np.argsort(level, kind="stable")
     starts = np.flatnonzero(np.diff(level[order], prepend=-1))
-    blocks = np.add.reduceat(np.add.reduceat(matrix[order], starts, 0)[:, order], starts, 1)
+    rows = np.add.reduceat(matrix[order], starts, 0)
+    blocks: Floats = np.add.reduceat(rows[:, order], starts, 1)
+    return blocks
+
+
+def _leaving(blocks: Floats, axis: int) -> Floats:
+    """What goes from levels up to each one to those above it; the other way round for axis 1."""
     within = np.cumsum(np.cumsum(blocks, 0), 1).diagonal()
-    result: NDArray[np.float64] = (np.cumsum(blocks.sum(1 - axis)) - within)[:-1]
+    result: Floats = (np.cumsum(blocks.sum(1 - axis)) - within)[:-1]
     return np.maximum(result, 0)
 
 
 def _distances(topology: Topology, count: int) -> list[NDArray[np.int64]]:
-    """Hops from landmarks, each as far as can be from those before it."""
-    first = _hops(topology, int(topology.members[0]))
-    found: list[NDArray[np.int64]] = []
-    nearest = first
-    for _ in range(count):
-        away = np.where(nearest <= topology.nodes, nearest, -1)[topology.members]
-        mark = int(topology.members[away.argmax()])
+    """Hops from landmarks, each as far as can be from those before it.
+
+    The first half are corners: nodes no nearer to all than any of their neighbours.
+    """
+    members = topology.members
+    some = members[:: max(1, len(members) // _SAMPLES)]
+    remote = np.sum([_hops(topology, int(npu)) for npu in some], axis=0)
+    beyond = remote.copy()
+    np.maximum.at(beyond, topology.src, remote[topology.dst])
+    corners = members[remote[members] >= beyond[members]]
+    nearest, found = remote, list[NDArray[np.int64]]()
+    for number in range(count):
+        among = corners if number < count // 2 else members
+        mark = int(among[nearest[among].argmax()])
         found.append(_hops(topology, mark))
         nearest = found[0] if len(found) == 1 else np.minimum(nearest, found[-1])
     return found
