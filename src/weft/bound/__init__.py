@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from weft.bound.classes import ChunkClasses
 from weft.bound.cuts import cut_bound
 from weft.bound.flows import flow_bound, quick_flow_bound
@@ -36,7 +38,7 @@ class Bound:
         The strongest bound found for the given chunks, moved whole (picoseconds).
     kind
         Which argument gives it: ``ingress`` or ``egress`` of an NPU, ``path`` (the longest way
-        a chunk must go), ``cut``, ``gossip`` (an All-Reduce's sends over the total bandwidth),
+        a chunk must go), ``cut``, ``gossip`` (all receives over the total bandwidth),
         ``flow`` (all that moves, by the shortest ways under some lengths of the links), or
         ``none`` when nothing need move.
     ideal
@@ -72,6 +74,7 @@ def lower_bound(
         A time in picoseconds, usually that of an algorithm: a bound that reaches it proves the
         algorithm optimal, and the search stops.
     """
+    topology = _within_reach(topology, chunks)
     classes = ChunkClasses.of(chunks)
     bound = Bound(0, "none", 0)
     for prove, budget in (
@@ -100,3 +103,11 @@ def quick_bound(
     node, _, _ = node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET, 0)
     gossip, _, _ = gossip_bound(topology, classes, cost, NEVER, 0, 0)
     return max(node, gossip, quick_flow_bound(topology, classes, cost))
+
+
+def _within_reach(topology: Topology, chunks: Chunks) -> Topology:
+    """The network without the NPUs that no chunk may visit, if that is the same for all."""
+    if len(chunks) == 0 or chunks.reach[0] < 0 or (chunks.reach != chunks.reach[0]).any():
+        return topology
+    allowed = chunks.members(int(chunks.reach[0]))
+    return topology.without(npus=np.setdiff1d(topology.members, allowed).tolist())

@@ -24,6 +24,7 @@ _THREADS = 2
 _PARALLEL = 1_000_000  # link visits of one routing that are worth a second thread
 _LONGEST = 2.0**40  # whole lengths: distances stay below 2^63
 _POLISHES = 1500  # steps of the last search; with fewer than that by far it gains nothing
+_SMALLEST_STRIDE = 1e-3
 _MET = 1 - 1e-7
 
 Lengths = NDArray[np.int64]
@@ -207,7 +208,10 @@ class Flows:
             if best >= min(goal, least * _MET):
                 break
             ahead = loads - loads.mean()
-            step = stride * (min(best * 1.1, least) - best) / float(ahead @ ahead)
+            slope = float(ahead @ ahead)
+            if slope == 0 or stride < _SMALLEST_STRIDE:
+                break
+            step = stride * (min(best * 1.1, least) - best) / slope
             tried = _on_simplex(price + step * ahead)
             whole = _whole(tried / self.capacity)
             total, found = self._route(whole)

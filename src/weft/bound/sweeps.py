@@ -15,7 +15,7 @@ from weft.topology.model import Topology
 
 _MOST_NODES = 2048  # a number is kept for each two of them
 
-_SAMPLES = 32  # nodes that tell how remote the others are
+_SAMPLES = 64  # nodes that tell how remote the others are
 
 Floats = NDArray[np.float64]
 
@@ -72,11 +72,12 @@ def _distances(topology: Topology, count: int) -> list[NDArray[np.int64]]:
     The first half are corners: nodes no nearer to all than any of their neighbours.
     """
     members = topology.members
-    some = members[:: max(1, len(members) // _SAMPLES)]
+    some = members[np.unique(np.linspace(0, len(members) - 1, _SAMPLES).astype(int))]
     remote = np.sum([_hops(topology, int(npu)) for npu in some], axis=0)
     beyond = remote.copy()
     np.maximum.at(beyond, topology.src, remote[topology.dst])
     corners = members[remote[members] >= beyond[members]]
+    corners = corners if len(corners) else members  # where all of them are switches
     nearest, found = remote, list[NDArray[np.int64]]()
     for number in range(count):
         among = corners if number < count // 2 else members
