@@ -23,7 +23,7 @@ from weft.topology.model import Topology
 _THREADS = 2
 _PARALLEL = 1_000_000  # link visits of one routing that are worth a second thread
 _LONGEST = 2.0**40  # whole lengths: distances stay below 2^63
-_POLISHES = 1500  # steps of the last search; with fewer than that by far it gains nothing
+_POLISHES = 1000  # steps of the last search; with fewer than that by far it gains nothing
 _SMALLEST_STRIDE = 1e-3
 _MET = 1 - 1e-7
 
@@ -226,7 +226,7 @@ class Flows:
                     stride, misses = stride * 0.7, 0
             norm = float(change @ change)
             if norm > 0:
-                loads = loads + np.clip(-float(ahead @ change) / norm, 0.02, 0.3) * change
+                loads = loads + np.clip(-float(ahead @ change) / norm, 0.005, 0.1) * change
         return lengths
 
     def prove(self, lengths: Lengths, total: float) -> tuple[int, int]:
