@@ -77,4 +77,19 @@ ps time_for_bytes(std::span<const Gate> gates, double bytes) {
     return static_cast<ps>(std::floor(low * (1 - error)));
 }
 
+ps time_for_weight(std::span<const Gate> gates, std::span<const std::int64_t> weight,
+                   double needed) {
+    if (needed <= 0) return 0;
+    return smallest(0, never, [&](ps time) {
+        double through = 0;
+        for (std::size_t i = 0; i < gates.size(); ++i) {
+            const auto& gate = gates[i];
+            if (time < std::max(gate.first, gate.opens)) continue;
+            through += static_cast<double>(weight[i]) *
+                       static_cast<double>((time - gate.first) / gate.gap + 1);
+        }
+        return through >= needed;
+    });
+}
+
 }  // namespace weft

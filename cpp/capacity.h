@@ -34,4 +34,9 @@ ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing);
 // is then α alone. Rounded down, so that it stays a bound.
 ps time_for_bytes(std::span<const Gate> gates, double bytes);
 
+// The smallest T by which the gates can have let so many through that these, each weighed with its
+// gate's `weight`, make up `needed`. Only `opens`, `first` and `gap` of a gate count.
+ps time_for_weight(std::span<const Gate> gates, std::span<const std::int64_t> weight,
+                   double needed);
+
 }  // namespace weft

@@ -12,6 +12,7 @@ void bind_steiner(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);
 void bind_direct(nanobind::module_& module);
+void bind_flow(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
 
 }  // namespace weft::bindings

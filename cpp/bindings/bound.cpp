@@ -56,6 +56,14 @@ void bind_bound(nb::module_& module) {
         nb::arg("opens"), nb::arg("first"), nb::arg("bandwidth"), nb::arg("bytes"));
 
     module.def(
+        "time_for_weight",
+        [](Column<std::int64_t> opens, Column<std::int64_t> first, Column<std::int64_t> gap,
+           Column<std::int64_t> weight, double needed) {
+            return time_for_weight(gates(opens, first, gap, gap, gap), view(weight), needed);
+        },
+        nb::arg("opens"), nb::arg("first"), nb::arg("gap"), nb::arg("weight"), nb::arg("needed"));
+
+    module.def(
         "leads",
         [](const Network& network, CostModel cost) {
             auto found = find_leads(network, cost);

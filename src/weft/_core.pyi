@@ -144,6 +144,9 @@ def time_for_bytes(
     bandwidth: Int64,
     bytes: float,  # noqa: A002
 ) -> int: ...
+def time_for_weight(
+    opens: Int64, first: Int64, gap: Int64, weight: Int64, needed: float
+) -> int: ...
 def leads(network: Network, cost: CostModel) -> tuple[Int64, Int64]: ...  # once, across
 def soonest(
     network: Network,
@@ -170,6 +173,19 @@ def node_bound(
 def tightest_cut(
     network: Network, supply: Float, sinks: Int32, seconds: float, budget: int
 ) -> tuple[float, Int32]: ...
+def shortest_routing(
+    network: Network, lengths: Int64, offsets: Int64, dst: Int32, amount: Int64, threads: int
+) -> tuple[float, Float]: ...  # sum of amount times distance, load of each link
+def balance(
+    network: Network,
+    capacity: Float,
+    offsets: Int64,
+    dst: Int32,
+    amount: Int64,
+    enough: float,
+    budget: int,
+    threads: int,
+) -> tuple[Int64, Float]: ...  # lengths, seconds of each link
 def distances(network: Network, source: int, reverse: bool) -> Int32: ...
 def longest_path(
     network: Network, sources: Int32, targets: Int32, budget: int

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from weft.bound.classes import ChunkClasses
 from weft.bound.cuts import cut_bound
+from weft.bound.flows import flow_bound, quick_flow_bound
 from weft.bound.nodes import gossip_bound, node_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
@@ -21,6 +24,7 @@ __all__ = ["Bound", "lower_bound", "quick_bound"]
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
 _CUT_BUDGET = 60_000_000
+_FLOW_BUDGET = 60_000_000
 _QUICK_BUDGET = 10_000
 
 
@@ -34,8 +38,9 @@ class Bound:
         The strongest bound found for the given chunks, moved whole (picoseconds).
     kind
         Which argument gives it: ``ingress`` or ``egress`` of an NPU, ``path`` (the longest way
-        a chunk must go), ``cut``, ``gossip`` (an All-Reduce's sends over the total bandwidth),
-        or ``none`` when nothing need move.
+        a chunk must go), ``cut``, ``gossip`` (all receives over the total bandwidth),
+        ``flow`` (all that moves, by the shortest ways under some lengths of the links), or
+        ``none`` when nothing need move.
     ideal
         The strongest one that holds for any chunking (picoseconds).
     """
@@ -69,9 +74,15 @@ def lower_bound(
         A time in picoseconds, usually that of an algorithm: a bound that reaches it proves the
         algorithm optimal, and the search stops.
     """
+    topology = _within_reach(topology, chunks)
     classes = ChunkClasses.of(chunks)
     bound = Bound(0, "none", 0)
-    for prove, budget in ((node_bound, _NODE_BUDGET), (gossip_bound, 0), (cut_bound, _CUT_BUDGET)):
+    for prove, budget in (
+        (node_bound, _NODE_BUDGET),
+        (gossip_bound, 0),
+        (flow_bound, _FLOW_BUDGET),
+        (cut_bound, _CUT_BUDGET),
+    ):
         time, kind, ideal = prove(topology, classes, cost, enough, budget, bound.ideal)
         bound = bound.stronger(Bound(time, kind, ideal))
         if bound.time >= enough:
@@ -91,4 +102,12 @@ def quick_bound(
         classes = classes.resized(chunk_bytes)
     node, _, _ = node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET, 0)
     gossip, _, _ = gossip_bound(topology, classes, cost, NEVER, 0, 0)
-    return max(node, gossip)
+    return max(node, gossip, quick_flow_bound(topology, classes, cost))
+
+
+def _within_reach(topology: Topology, chunks: Chunks) -> Topology:
+    """The network without the NPUs that no chunk may visit, if that is the same for all."""
+    if len(chunks) == 0 or chunks.reach[0] < 0 or (chunks.reach != chunks.reach[0]).any():
+        return topology
+    allowed = chunks.members(int(chunks.reach[0]))
+    return topology.without(npus=np.setdiff1d(topology.members, allowed).tolist())

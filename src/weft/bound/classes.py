@@ -39,17 +39,18 @@ class ChunkClasses:
     @classmethod
     def of(cls, chunks: Chunks) -> ChunkClasses:
         """Group the chunks."""
-        rows = np.stack([chunks.pre, chunks.post, chunks.reduce.astype(np.int32)], axis=1)
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        inverse = inverse.reshape(-1)
-        count = np.bincount(inverse, minlength=len(distinct)).astype(np.int64)
-        total = np.zeros(len(distinct), dtype=np.int64)
-        np.add.at(total, inverse, chunks.bytes)
+        sets = len(chunks.set_offsets)
+        key = (chunks.pre.astype(np.int64) * sets + chunks.post) * 2 + chunks.reduce
+        order = np.argsort(key, kind="stable")
+        first = np.flatnonzero(np.diff(key[order], prepend=-1))
+        count = np.diff(first, append=len(chunks))
+        total = np.add.reduceat(chunks.bytes[order], first) if len(first) else chunks.bytes[:0]
+        distinct = order[first]
         return cls(
-            np.ascontiguousarray(distinct[:, 0]),
-            np.ascontiguousarray(distinct[:, 1]),
-            distinct[:, 2].astype(bool),
-            count,
+            chunks.pre[distinct],
+            chunks.post[distinct],
+            chunks.reduce[distinct],
+            count.astype(np.int64),
             total,
             int(chunks.bytes.min(initial=1 << 62)),
             int(chunks.bytes.max(initial=1)),

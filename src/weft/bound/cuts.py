@@ -6,7 +6,6 @@ suggestion: its bound is then worked out exactly, for whole chunks, from its lin
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +18,7 @@ from weft.bound.nodes import Proof
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
+_MOST_SEARCHES = 64  # each way
 _MOST_ENDS = 64  # of the links of a cut, for which distances are worth their time
 
 Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, supply, sinks
@@ -57,16 +57,11 @@ def bound_of_cut(
 ) -> tuple[int, int]:
     """What one cut proves, in picoseconds: for whole chunks, and for any chunking."""
     links = np.flatnonzero(inside[topology.src] & ~inside[topology.dst])
-    crossing = np.array(
-        [
-            (inside[pre].any() if reduce else inside[pre].all()) and not inside[post].all()
-            for pre, post, reduce in (
-                (classes.members(pre), classes.members(post), reduce)
-                for pre, post, reduce in zip(classes.pre, classes.post, classes.reduce, strict=True)
-            )
-        ],
-        dtype=bool,
-    )
+    begins = classes.set_offsets[:-1]
+    some = np.logical_or.reduceat(inside[classes.set_members], begins)
+    every = np.logical_and.reduceat(inside[classes.set_members], begins)
+    from_inside = np.where(classes.reduce, some[classes.pre], every[classes.pre])
+    crossing = from_inside & ~every[classes.post]
     chunks = int(classes.count[crossing].sum())
     if chunks == 0:
         return 0, 0
@@ -130,26 +125,26 @@ def _searches(topology: Topology, classes: ChunkClasses) -> Iterator[Search]:
 
     Chunks with one holder flow forwards, all those with the same takers together; sums for one
     taker flow backwards from it, all those with the same contributors together; sums for many
-    takers flow both ways between one NPU and every other.
+    takers flow both ways between one NPU and every other. Where there are too many problems,
+    those with the most to carry are searched.
     """
     sizes = classes.set_sizes()
-    forwards: dict[int, NDArray[np.float64]] = defaultdict(lambda: np.zeros(topology.nodes))
-    backwards: dict[int, NDArray[np.float64]] = defaultdict(lambda: np.zeros(topology.nodes))
-    for row in range(len(classes)):
-        pre, post = int(classes.pre[row]), int(classes.post[row])
-        holder, taker = classes.members(pre)[0], classes.members(post)[0]
-        amount = classes.bytes[row]
-        alone = sizes[pre] == 1 and sizes[post] == 1
-        if sizes[pre] == 1:
-            forwards[post][holder] += amount
-        if sizes[post] == 1 and (classes.reduce[row] or alone):
-            backwards[pre][taker] += amount
-        if classes.reduce[row] and sizes[pre] > 1 and sizes[post] > 1:
-            forwards[post][holder] += amount
-            backwards[pre][taker] += amount
+    few_holders, few_takers = sizes[classes.pre] == 1, sizes[classes.post] == 1
+    sums = classes.reduce & ~few_holders & ~few_takers
+    forwards = few_holders | sums
+    backwards = few_takers & (classes.reduce | few_holders) | sums
     ingress = np.bincount(topology.dst, topology.bandwidth, topology.nodes)
     egress = np.bincount(topology.src, topology.bandwidth, topology.nodes)
-    for flows, rate, reverse in ((forwards, ingress, False), (backwards, egress, True)):
-        for number, supply in flows.items():
-            members = classes.members(number)
+    for rows, near, far, rate, reverse in (
+        (forwards, classes.pre, classes.post, ingress, False),
+        (backwards, classes.post, classes.pre, egress, True),
+    ):
+        amounts = np.bincount(far[rows], classes.bytes[rows], len(sizes))
+        order = np.argsort(-amounts, kind="stable")[:_MOST_SEARCHES]
+        first = classes.set_members[classes.set_offsets[near]]
+        for number in np.sort(order[amounts[order] > 0]):
+            mine = rows & (far == number)
+            supply = np.zeros(topology.nodes)
+            np.add.at(supply, first[mine], classes.bytes[mine])
+            members = classes.members(int(number))
             yield reverse, supply, members[np.argsort(rate[members], kind="stable")]

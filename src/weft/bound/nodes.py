@@ -50,17 +50,17 @@ def gossip_bound(
     _budget: int,
     _known: int,
 ) -> Proof:
-    """The receives of sums that many want, over all the bandwidth into NPUs.
+    """All receives together, over all the bandwidth into NPUs.
 
     A sum of c contributions for d takers costs at least c - 1 receives until the first taker
-    is complete, and one more for each other taker after that.
+    is complete, and one more for each other taker after that; a copy one for each taker that
+    does not have it.
     """
     sizes = classes.set_sizes()
-    contributors, takers = sizes[classes.pre], sizes[classes.post]
-    shared = classes.reduce & (contributors > 1) & (takers > 1)
-    if not shared.any():
+    holders, takers = sizes[classes.pre], sizes[classes.post]
+    receives = np.where(classes.reduce, holders + takers - 2, np.maximum(takers - holders, 0))
+    if not receives.any():
         return 0, "none", 0
-    receives = np.where(shared, contributors - 1 + takers - 1, 0)
     chunks = int((receives * classes.count).sum())
     total = float((receives * classes.bytes.astype(float)).sum())
     into_npus = np.flatnonzero(topology.dst < topology.npus)
