@@ -6,11 +6,13 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from weft.documents.places import PlacedError
+
+T = TypeVar("T")
 
 _AT = re.compile(r"(.*?) - at `\$(.*)`", re.DOTALL)
 
@@ -77,8 +79,8 @@ def _subject(name: str, path: list[str | int]) -> str:
     return ": ".join(part for part in (name, key) if part) or "the file"
 
 
-def convert(value: Any, kind: Any, words: Words) -> Any:
-    """A record, or a list of records, from plain values."""
+def convert(value: Any, kind: type[T], words: Words) -> T:
+    """Typed values, such as a record, from plain ones."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
