@@ -6,7 +6,7 @@ from weft.collective.files import Plan, load_matrix, load_pattern, load_plan
 from weft.collective.groups import format_group, layout_groups, parse_group
 from weft.collective.model import DEFAULT_ALIGNMENT, MAX_CHUNKS, Collective
 from weft.collective.patterns import PATTERNS
-from weft.collective.request import Request, parse_chunks
+from weft.collective.request import Request, check_told, parse_chunks
 
 __all__ = [
     "DEFAULT_ALIGNMENT",
@@ -18,6 +18,7 @@ __all__ = [
     "Plan",
     "Request",
     "all_to_allv",
+    "check_told",
     "custom",
     "format_group",
     "layout_groups",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from weft.units import parse_size
 
 _TOLD = {"all-to-allv": ("matrix",), "permutation": ("size", "to"), "custom": ("moves",)}
 _BY_NAME = ("size",)  # what patterns need whose name says what moves
+_ALL = ("size", "matrix", "to", "moves")
 
 
 @dataclass(frozen=True)
@@ -47,26 +48,10 @@ class Request:
     to: Sequence[int] | None = None
     moves: Sequence[Move] | None = None
 
-    def check(self, spelled: Mapping[str, str] | None = None) -> None:
-        """Raise if something needed is missing, or something is given that has no place.
-
-        Parameters
-        ----------
-        spelled
-            What the attributes are called where the user gave them, if not by their names.
-        """
-        if self.kind not in PATTERNS:
-            raise unknown_name("collective", self.kind, PATTERNS)
-        needed = _TOLD.get(self.kind, _BY_NAME)
-        for name in ("size", "matrix", "to", "moves"):
-            given = getattr(self, name) is not None
-            if given != (name in needed):
-                word = (spelled or {}).get(name, name)
-                raise InputError(f"{self.kind} {'takes no' if given else 'needs'} {word}")
-
     def among(self, group: Sequence[int], alignment: int = DEFAULT_ALIGNMENT) -> Collective:
         """The collective of one group."""
-        self.check()
+        told = [name for name in _ALL if getattr(self, name) is not None]
+        check_told(self.kind, told)
         if self.root is not None and not PATTERNS[self.kind].rooted:
             raise InputError(f"{self.kind} has no root, but root {self.root} was given")
         if self.matrix is not None:
@@ -78,6 +63,26 @@ class Request:
         if self.to is not None:
             return permutation(group, size, self.to, alignment=alignment, relay=self.relay)
         return Collective.of(self.kind, group, size, 1, self.root, alignment, self.relay)
+
+
+def check_told(kind: str, told: Collection[str], spelled: Mapping[str, str] | None = None) -> None:
+    """Raise if a collective is told too little of size, matrix, to and moves, or too much.
+
+    Parameters
+    ----------
+    spelled
+        What these are called where the user gives them, if not by their names.
+    """
+    if kind not in PATTERNS:
+        raise unknown_name("collective", kind, PATTERNS)
+    needed = _TOLD.get(kind, _BY_NAME)
+    names = spelled or {}
+    wanted = " and ".join(names.get(name, name) for name in needed)
+    for name in told:
+        if name not in needed:
+            raise InputError(f"{kind} takes no {names.get(name, name)}, only {wanted}")
+    if len(told) < len(needed):
+        raise InputError(f"{kind} needs {wanted}")
 
 
 def parse_chunks(text: str) -> int | None:
