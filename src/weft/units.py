@@ -28,12 +28,13 @@ _PREFIXES = _DECIMAL | _BINARY
 _TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "μs": 10**6, "ms": 10**9, "s": 10**12}
 
 
-def parse_size(text: str | int) -> int:
-    """Bytes of a size such as ``64MiB``, ``1GB`` or ``4096``."""
+def parse_size(text: str | float, *, or_zero: bool = False) -> int:
+    """Bytes of a size such as ``64MiB``, ``1GB`` or ``4096``; nothing at all only if asked."""
     value, unit = _split(text, "size", "64MiB")
     if unit.lower().endswith("b"):
         unit = unit[:-1]
-    return _whole(value * _prefix(unit, text, "size", "64MiB"), text, "size", MAX_BYTES)
+    size = value * _prefix(unit, text, "size", "64MiB")
+    return 0 if or_zero and size == 0 else _whole(size, text, "size", MAX_BYTES)
 
 
 def parse_bandwidth(text: str) -> int:
@@ -61,14 +62,14 @@ def parse_latency(text: str) -> int:
     return time
 
 
-def _split(text: str | int, what: str, example: str) -> tuple[Fraction, str]:
+def _split(text: str | float, what: str, example: str) -> tuple[Fraction, str]:
     match = _NUMBER.fullmatch(str(text))
     if not match:
         raise InputError(f"{what} '{text}' is not a number with a unit; write it like {example}")
     return Fraction(match[1]), match[2]
 
 
-def _prefix(prefix: str, text: str | int, what: str, example: str) -> int:
+def _prefix(prefix: str, text: str | float, what: str, example: str) -> int:
     try:
         return _PREFIXES[prefix.lower()]
     except KeyError:
@@ -77,7 +78,7 @@ def _prefix(prefix: str, text: str | int, what: str, example: str) -> int:
         ) from None
 
 
-def _whole(value: Fraction, text: str | int, what: str, most: int) -> int:
+def _whole(value: Fraction, text: str | float, what: str, most: int) -> int:
     number = round(value)
     if not 0 < number <= most:
         raise InputError(f"{what} '{text}' is out of range; expected more than 0, at most {most}")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.topology.helpers import assert_same, pairs, topologies
+from weft.documents import reading
 from weft.errors import FormatError, InputError
 from weft.topology import Topology, files, parse_topology, read_topology, write_topology
 
@@ -157,7 +158,7 @@ def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         read_topology(tmp_path)
     with pytest.raises(FormatError, match="cannot be read"):
         read_topology("a\0b.yaml")
-    monkeypatch.setattr(files, "MAX_BYTES", 10)
+    monkeypatch.setattr(reading, "MAX_BYTES", 10)
     with pytest.raises(FormatError, match="is larger than"):
         read_topology(write(tmp_path, HEAD))
 

@@ -6,24 +6,27 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.cli.demands import DemandOptions, demand_options
 from weft.cli.options import NetworkOptions, topology_options
 
 if TYPE_CHECKING:
+    from weft._core import Progress
     from weft.result import Result
 
 
-@click.command()
+class _Synth(click.Command):
+    """Names the collectives in its own help only: that import would slow down all others."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from weft.collective import PATTERNS
+
+        self.help = (self.help or "").replace("PATTERNS", ", ".join(PATTERNS))
+        super().format_help_text(ctx, formatter)
+
+
+@click.command(cls=_Synth)
 @topology_options("TOPOLOGY")
-@click.argument("collective")
-@click.option("--size", required=True, metavar="SIZE", help="Largest buffer on an NPU: 64MiB, 1GB.")
-@click.option(
-    "--chunks",
-    default="auto",
-    metavar="K",
-    show_default=True,
-    help="Chunks each NPU's share is cut in.",
-)
-@click.option("--root", type=int, metavar="NPU", help="For rooted patterns; the first by default.")
+@demand_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
 @click.option(
     "--trials", type=int, default=1, show_default=True, help="Seeds to try; the best is kept."
@@ -54,10 +57,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def synth(
     network: NetworkOptions,
-    collective: str,
-    size: str,
-    chunks: str,
-    root: int | None,
+    demands: DemandOptions,
     seed: int,
     trials: int,
     threads: int | None,
@@ -72,35 +72,47 @@ def synth(
     TOPOLOGY is a spec such as mesh:8x8, torus:4x4x4, ring:4*fc:8*switch:4, dragonfly:4x5, a
     machine such as dgx1, h100:4, tpuv4:4x4x4, or a topology file.
 
-    COLLECTIVE is all-gather, reduce-scatter, all-reduce, broadcast, reduce, gather or scatter.
+    COLLECTIVE is one of PATTERNS.
+
+    It runs among all NPUs, or among those of --group; with several groups, or those of --parallel
+    and --along, in all of them at once. --plan runs different collectives at once.
 
     \b
-    Example:
+    Examples:
       weft synth mesh:8x8 all-reduce --size 1GiB --bandwidth 50GB/s --latency 0.5us
+      weft synth mesh:8x8 all-gather --size 64MiB --group 0-7 --group 8-15
+      weft synth h100:8 all-reduce --size 64MiB --parallel tp=8,dp=8 --along dp
+      weft synth torus:4x4 all-to-all --size 16MiB --chunks 2
+      weft synth mesh:3x3 all-to-allv --group 0-2 --matrix sizes.csv
+      weft synth ring:4 permutation --to 1,0,3,2 --size 1MiB
+      weft synth mesh:4x4 custom --pattern moves.yaml
+      weft synth mesh:8x8 --plan groups.yaml
     """  # noqa: D301 - click reads the control character
     from weft.api import synthesize
     from weft.cli import progress
+    from weft.cli.report import print_tables
     from weft.units import parse_size
 
     if output is not None:
         _check_output(output)
-    result = progress.run(
-        "synthesizing",
-        lambda report: synthesize(
-            network.load(),
-            collective,
-            size,
-            chunks=_chunk_count(chunks),
-            root=root,
+    align = parse_size(alignment)
+
+    def work(report: Progress) -> Result:
+        topology = network.load()
+        plan = demands.load(topology, align)
+        return synthesize(
+            topology,
+            plan.collectives,
+            chunks=plan.chunks,
             seed=seed,
             trials=trials,
             threads=threads,
             latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
             switching=switching,  # type: ignore[arg-type]
-            alignment=parse_size(alignment),
             progress=report,
-        ),
-    )
+        )
+
+    result = progress.run("synthesizing", work)
     if output is not None:
         result.save(output)  # in this thread: an interrupt must reach it, so that it cleans up
     if as_json:
@@ -108,7 +120,7 @@ def synth(
 
         click.echo(json.dumps(result.to_dict(), indent=2))
     else:
-        _print_table(result, output)
+        print_tables(result, output)
     if not result.verified:
         raise click.exceptions.Exit(1)
 
@@ -123,51 +135,3 @@ def _check_output(folder: str) -> None:
     if not folder:
         raise InputError("--output is empty; give the folder to write")
     chakra.check_replaceable(Path(folder))
-
-
-def _chunk_count(text: str) -> int | None:
-    from weft.errors import InputError
-
-    if text == "auto":
-        return None
-    if not text.isascii() or not text.isdigit():
-        raise InputError(f"--chunks is '{text}'; expected a whole number or auto")
-    return int(text[:30])  # enough digits to be refused; Python would refuse thousands itself
-
-
-def _print_table(result: Result, output: str | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    title = f"{result.collective.kind} on {result.topology.name}"
-    table = Table(title=Text(title), show_header=False)
-    for name, value in _rows(result):
-        table.add_row(Text(name), Text(value))
-    if output is not None:
-        table.add_row(Text("saved in"), Text(output))
-    Console().print(table)
-
-
-def _rows(result: Result) -> list[tuple[str, str]]:
-    from weft.units import format_size, format_time
-
-    figures = result.to_dict()
-    chunks = result.collective.chunks_per_share
-    bound = f"{format_time(result.bound.time)} ({result.bound.kind})"
-    ideal = f"; {format_time(result.bound.ideal)} with any chunks"
-    models = f"{figures['latency_model']} α" + (
-        f", {figures['switching']}" if result.topology.switches else ""
-    )
-    verified = "yes" if result.verified else f"NO: {result.verdict.violation}"
-    return [
-        ("size", f"{format_size(result.collective.size)} in {chunks} chunk(s) a share"),
-        ("time", f"{format_time(result.algorithm.time)} ({models})"),
-        ("algorithm bandwidth", f"{result.algbw_GBps:.4g} GB/s"),
-        ("bus bandwidth", f"{result.busbw_GBps:.4g} GB/s"),
-        ("lower bound", bound + ideal),
-        ("efficiency", f"{result.efficiency:.2%} of the lower bound's speed"),
-        ("transfers", f"{len(result.transfers):,}"),
-        ("synthesis", f"{result.synthesis_s:.3f} s ({figures['method']}, seed {figures['seed']})"),
-        ("verified", verified),
-    ]

@@ -2,8 +2,11 @@
 
 from weft.collective.chunks import Chunks
 from weft.collective.custom import Move, all_to_allv, custom, permutation
+from weft.collective.files import Plan, load_matrix, load_pattern, load_plan
+from weft.collective.groups import format_group, layout_groups, parse_group
 from weft.collective.model import DEFAULT_ALIGNMENT, MAX_CHUNKS, Collective
 from weft.collective.patterns import PATTERNS
+from weft.collective.request import Request, check_told, parse_chunks
 
 __all__ = [
     "DEFAULT_ALIGNMENT",
@@ -12,7 +15,17 @@ __all__ = [
     "Chunks",
     "Collective",
     "Move",
+    "Plan",
+    "Request",
     "all_to_allv",
+    "check_told",
     "custom",
+    "format_group",
+    "layout_groups",
+    "load_matrix",
+    "load_pattern",
+    "load_plan",
+    "parse_chunks",
+    "parse_group",
     "permutation",
 ]

@@ -13,11 +13,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from weft.documents import PlacedError, Words, explain
 from weft.errors import InputError, unknown_name
 from weft.topology.dimensions import Dimension, product
 from weft.topology.model import Topology
-from weft.topology.places import PlacedError
-from weft.topology.schema import explain
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS
 
 WIRING_OF = {"ring": "ring", "fullyconnected": "fc", "switch": "switch"}
@@ -45,7 +44,7 @@ def build_astra(value: Any) -> Topology:
         # Not strict: YAML 1.1 reads 1e3 as text.
         record = msgspec.convert(value, AstraNetwork, strict=False)
     except msgspec.ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, Words()) from None
     count = len(record.npus_count)
     for field in ("topology", "bandwidth", "latency"):
         if len(getattr(record, field)) != count or count == 0:

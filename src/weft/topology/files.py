@@ -6,7 +6,6 @@ network in every column.
 
 from __future__ import annotations
 
-import codecs
 import os
 import tempfile
 from pathlib import Path
@@ -17,98 +16,54 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from weft.errors import FormatError, InputError
+from weft.documents import Document, PlacedError, convert, explain, read_document
+from weft.errors import InputError
 from weft.topology.astra import build_astra, is_astra
 from weft.topology.model import Topology
-from weft.topology.places import PlacedError, line_of, load_yaml
-from weft.topology.schema import Columns, Link, TopologyFile, build, convert, explain
+from weft.topology.schema import WORDS, Columns, Link, TopologyFile, build
 from weft.units import exact_bandwidth, exact_latency
 
 SUFFIXES = (".yaml", ".yml", ".json")
-MAX_BYTES = 256 << 20
 MAX_LISTED_LINKS = 1000
 """Networks with more links are written as columns: smaller, and quicker to read."""
 
 
 def read_topology(path: str | os.PathLike[str]) -> Topology:
     """Read a network; the content, not the suffix, tells Weft's schema from ASTRA-sim's."""
-    where = Path(path)
-    data = _read_bytes(where)
-    text = _decode(where, data)
+    return read_document(path, "topology", _build)
+
+
+def _build(document: Document) -> Topology:
+    name = document.path.stem
+    if document.suffix != ".json":
+        return _build_plain(name, document.plain())
     try:
-        return _build(where, data, text)
-    except PlacedError as fault:
-        line = line_of(text, fault.path) if fault.line is None else fault.line
-        place = f"{where}:" if line is None else f"{where} line {line}:"
-        raise FormatError(f"{place} {fault.message}") from None
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise FormatError(f"{path}: is a directory, not a topology file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise FormatError(f"{path}: cannot be read: {reason}") from None
-    if len(data) > MAX_BYTES:
-        raise FormatError(f"{path}: is larger than {MAX_BYTES >> 20} MiB, the most Weft reads")
-    return data.removeprefix(codecs.BOM_UTF8)
-
-
-def _decode(path: Path, data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError(f"{path} line {line}: is not UTF-8 text") from None
-
-
-def _build(path: Path, data: bytes, text: str) -> Topology:
-    if path.suffix.lower() != ".json":
-        return _build_plain(path, load_yaml(text))
-    try:
-        record = msgspec.json.decode(data, type=TopologyFile)
+        record = msgspec.json.decode(document.data, type=TopologyFile)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _build_other_json(path, data, error)
-    return build(record, path.stem)
+        return _build_other_json(document, error)
+    return build(record, name)
 
 
-def _build_other_json(path: Path, data: bytes, why_not_ours: Exception) -> Topology:
+def _build_other_json(document: Document, why_not_ours: Exception) -> Topology:
     """JSON that is not a valid file of ours: another kind, broken, or ours with a mistake."""
-    try:
-        plain = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
-        raise _malformed(data, error) from None
-    except RecursionError:
-        raise PlacedError("nests too deep for a topology") from None
+    plain = document.plain()
     if _is_ours(plain) and isinstance(why_not_ours, msgspec.ValidationError):
-        raise explain(why_not_ours)
-    return _build_plain(path, plain)
+        raise explain(why_not_ours, WORDS)
+    return _build_plain(document.path.stem, plain)
 
 
-def _build_plain(path: Path, plain: Any) -> Topology:
+def _build_plain(name: str, plain: Any) -> Topology:
     if is_astra(plain):
         return build_astra(plain)
     if not _is_ours(plain):
         kind = plain.get("weft") if isinstance(plain, dict) else None
         found = f"it says 'weft: {kind}'" if kind is not None else "it has no 'weft: topology'"
         raise PlacedError(f"is not a topology file: {found}", ("weft",))
-    return build(convert(plain), path.stem)
+    return build(convert(plain, TopologyFile, WORDS), name)
 
 
 def _is_ours(plain: Any) -> bool:
     return isinstance(plain, dict) and plain.get("weft") == "topology"
-
-
-def _malformed(data: bytes, error: msgspec.DecodeError) -> PlacedError:
-    """The line of a JSON error: msgspec names the byte, or says that the data ends too early."""
-    reason, _, byte = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
-    end = int(byte.rstrip(")")) if byte else len(data)
-    return PlacedError(f"not valid JSON: {reason}", line=data.count(b"\n", 0, end) + 1)
 
 
 def write_topology(topology: Topology, path: str | os.PathLike[str]) -> None:

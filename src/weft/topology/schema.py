@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from weft.documents import PlacedError, Words
 from weft.errors import InputError, TopologyError
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
 from weft.topology.model import Topology
-from weft.topology.places import PlacedError
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_bandwidth, parse_latency
 
 MAX_SWITCHES = MAX_LINKS
@@ -60,11 +59,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     columns: Columns | None = None
 
 
-FIELDS = {
-    "": TopologyFile.__struct_fields__,
-    "links": Link.__struct_fields__,
-    "columns": Columns.__struct_fields__,
-}
+WORDS = Words({"": TopologyFile, "links": Link, "columns": Columns}, {"links": "link"})
 
 
 def build(record: TopologyFile, name: str) -> Topology:
@@ -216,38 +211,3 @@ def _remove(topology: Topology, record: TopologyFile) -> Topology:
         return topology.without(npus=record.removed)
     except TopologyError as error:
         raise PlacedError(str(error), ("removed",)) from None
-
-
-_AT = re.compile(r"(.*?) - at `\$(.*)`", re.DOTALL)
-
-
-def explain(error: msgspec.ValidationError) -> PlacedError:
-    """Turn msgspec's complaint into ours, with the place it speaks of."""
-    match = _AT.fullmatch(str(error))
-    message, where = (match[1], match[2]) if match else (str(error), "")
-    path: list[str | int] = [
-        int(index) if index else key for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", where)
-    ]
-    what = f"link {path[1]}" if path[:1] == ["links"] and len(path) > 1 else "the file"
-    unknown = re.search(r"unknown field `(.*?)`", message)
-    if unknown:
-        known = FIELDS[str(path[0]) if path else ""]
-        near = difflib.get_close_matches(unknown[1], known, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else f" (known: {', '.join(known)})"
-        return PlacedError(f"{what} has an unknown key '{unknown[1]}'{hint}", [*path, unknown[1]])
-    missing = re.search(r"missing required field `(.*?)`", message)
-    if missing:
-        return PlacedError(f"{what} has no {missing[1]}", path)
-    field = next((step for step in reversed(path) if isinstance(step, str)), "the file")
-    wrong = f"link {path[1]}: {field}" if what != "the file" and len(path) > 2 else f"{field}"
-    return PlacedError(
-        f"{wrong} is wrong: {message[0].lower()}{message[1:].replace('`', '')}", path
-    )
-
-
-def convert(value: Any) -> TopologyFile:
-    """A record from plain values, as YAML gives them."""
-    try:
-        return msgspec.convert(value, TopologyFile)
-    except msgspec.ValidationError as error:
-        raise explain(error) from None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
 
+from weft.errors import InputError
+
 MAX_DEPTH = 32
-"""A topology nests three deep; libyaml overruns the stack on some thousands."""
+"""Files of Weft nest a few deep; libyaml overruns the stack on some thousands."""
 MAX_LOCATED_BYTES = 16 << 20
 """Composing a larger text only to name a line takes too long."""
 
@@ -23,6 +26,15 @@ class PlacedError(Exception):
     def __init__(self, message: str, path: Path = (), line: int | None = None) -> None:
         super().__init__(message)
         self.message, self.path, self.line = message, path, line
+
+
+@contextmanager
+def placed(name: str, path: Path) -> Iterator[None]:
+    """What is wrong with the input in here is wrong with what stands at this place of a file."""
+    try:
+        yield
+    except InputError as error:
+        raise PlacedError(f"{name}: {error}", path) from None
 
 
 def load_yaml(text: str) -> Any:

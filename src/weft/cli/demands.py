@@ -1,0 +1,180 @@
+"""Options that say what must happen: which collective, among whom, how much."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.errors import InputError
+
+if TYPE_CHECKING:
+    from weft.collective import Plan, Request
+    from weft.topology import Topology
+
+_SPELLED = {"size": "--size", "matrix": "--matrix", "to": "--to", "moves": "--pattern"}
+
+
+@dataclass(frozen=True)
+class DemandOptions:
+    """Collectives as the command line names them."""
+
+    collective: str | None
+    size: str | None
+    chunks: str | None
+    root: int | None
+    group: tuple[str, ...]
+    parallel: str | None
+    along: str | None
+    no_relay: bool
+    matrix: str | None
+    to: str | None
+    pattern: str | None
+    plan: str | None
+
+    def load(self, topology: Topology, alignment: int) -> Plan:
+        """What is asked of this network."""
+        from weft.collective import Plan, load_plan, parse_chunks
+
+        if self.plan is not None:
+            self._check_alone()
+            return load_plan(self.plan, topology, alignment=alignment)
+        if self.collective is None:
+            raise InputError("no COLLECTIVE is given, and no --plan")
+        groups = self._groups(topology)
+        requests = self._requests(self.collective, {len(group) for group in groups})
+        collectives = [requests[len(group)].among(group, alignment) for group in groups]
+        chunks = None if self.chunks is None else parse_chunks(self.chunks)
+        return Plan(collectives, [chunks] * len(collectives))
+
+    def _check_alone(self) -> None:
+        """A plan says all itself."""
+        for name, value in vars(self).items():
+            given = value is not None and value is not False and value != ()
+            if given and name != "plan":
+                word = "COLLECTIVE" if name == "collective" else f"--{name.replace('_', '-')}"
+                raise InputError(f"--plan says what each group does; leave out {word}")
+
+    def _groups(self, topology: Topology) -> Sequence[Sequence[int]]:
+        from weft.collective import layout_groups, parse_group
+
+        present = topology.members.tolist()
+        if self.parallel is None and self.along is None:
+            groups = [parse_group(text, topology.npus) for text in self.group]
+            for group in groups:
+                topology.check_members(group)
+            return groups or [present]
+        if self.group:
+            raise InputError("--group and --parallel both say who takes part; give one of them")
+        if self.parallel is None or self.along is None:
+            raise InputError("--parallel and --along go together: --parallel tp=8,dp=8 --along tp")
+        return layout_groups(self.parallel, self.along, present)
+
+    def _requests(self, kind: str, lengths: set[int]) -> dict[int, Request]:
+        """One a length of group: files and options speak of ranks."""
+        from weft.collective import Request, check_told, load_matrix, load_pattern, parse_group
+
+        options = {"size": self.size, "matrix": self.matrix, "to": self.to, "moves": self.pattern}
+        told = [name for name, value in options.items() if value is not None]
+        check_told(kind, told, _SPELLED)
+        matrix = None if self.matrix is None else load_matrix(self.matrix)
+        return {
+            ranks: Request(
+                kind,
+                self.size,
+                self.root,
+                not self.no_relay,
+                matrix,
+                None if self.to is None else parse_group(self.to, ranks, "rank"),
+                None if self.pattern is None else load_pattern(self.pattern, ranks),
+            )
+            for ranks in lengths
+        }
+
+
+def demand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add a collective and its options; the command gets them as `demands`."""
+
+    @click.argument("collective", required=False)
+    @click.option("--size", metavar="SIZE", help="Largest buffer on an NPU: 64MiB, 1GB.")
+    @click.option(
+        "--chunks",
+        metavar="K",
+        help="Chunks each NPU's share is cut in (All-to-All: each pair's part); auto by default.",
+    )
+    @click.option(
+        "--root", type=int, metavar="NPU", help="For rooted patterns; the first by default."
+    )
+    @click.option(
+        "--group",
+        multiple=True,
+        metavar="NPUS",
+        help="Who takes part, in order of rank: 0-7, 0,8,16, 0-56:8; all by default. Repeated: "
+        "several groups at once.",
+    )
+    @click.option(
+        "--parallel",
+        metavar="NAME=N,...",
+        help="A parallel layout of all NPUs, the first dimension varying fastest: tp=8,dp=8.",
+    )
+    @click.option(
+        "--along",
+        metavar="NAME,...",
+        help="The dimensions of the layout that communicate, in all their groups at once.",
+    )
+    @click.option(
+        "--no-relay", is_flag=True, help="NPUs outside a group must not pass its chunks on."
+    )
+    @click.option(
+        "--matrix",
+        metavar="FILE",
+        help="For all-to-allv: sizes from each rank (row) to each, as CSV, YAML or JSON.",
+    )
+    @click.option("--to", metavar="RANKS", help="For permutation: where each rank sends, 1,0,3,2.")
+    @click.option(
+        "--pattern",
+        metavar="FILE",
+        help="For custom: a YAML or JSON list of moves (size, from, to, reduce).",
+    )
+    @click.option(
+        "--plan",
+        metavar="FILE",
+        help="Instead of COLLECTIVE: a YAML or JSON list of groups, each with its own.",
+    )
+    @functools.wraps(command)
+    def wrapped(
+        *,
+        collective: str | None,
+        size: str | None,
+        chunks: str | None,
+        root: int | None,
+        group: tuple[str, ...],
+        parallel: str | None,
+        along: str | None,
+        no_relay: bool,
+        matrix: str | None,
+        to: str | None,
+        pattern: str | None,
+        plan: str | None,
+        **others: Any,
+    ) -> None:
+        demands = DemandOptions(
+            collective,
+            size,
+            chunks,
+            root,
+            group,
+            parallel,
+            along,
+            no_relay,
+            matrix,
+            to,
+            pattern,
+            plan,
+        )
+        command(demands=demands, **others)
+
+    return wrapped

@@ -1,0 +1,98 @@
+"""The tables of ``weft synth``: the whole, and one row a group if there are several."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from weft.collective import Collective, format_group
+from weft.result import GroupResult, Result
+from weft.units import format_size, format_time
+
+_MOST_GROUPS = 32
+_MOST_LETTERS = 24
+
+
+def print_tables(result: Result, output: str | None) -> None:
+    """Print the figures for people."""
+    table = Table(title=Text(_title(result)), show_header=False)
+    for name, value in _rows(result):
+        table.add_row(Text(name), Text(value))
+    if output is not None:
+        table.add_row(Text("saved in"), Text(output))
+    console = Console()
+    console.print(table)
+    if len(result.groups) > 1:
+        console.print(_group_table(result.groups))
+
+
+def _title(result: Result) -> str:
+    demands = result.algorithm.demands
+    kinds = list(dict.fromkeys(demand.kind for demand in demands))
+    if len(kinds) > 1:
+        what = f"{len(demands)} collectives"
+    else:
+        what = kinds[0] + (f" in {len(demands)} groups" if len(demands) > 1 else "")
+    return f"{what} on {result.topology.name}"
+
+
+def _rows(result: Result) -> list[tuple[str, str]]:
+    figures = result.to_dict()
+    ideal = f"; {format_time(result.bound.ideal)} with any chunks"
+    models = f"{figures['latency_model']} α" + (
+        f", {figures['switching']}" if result.topology.switches else ""
+    )
+    slowest = " in the slowest group" if len(result.groups) > 1 else ""
+    verified = "yes" if result.verified else f"NO: {result.verdict.violation}"
+    return [
+        *_demand_rows(result),
+        ("time", f"{format_time(result.algorithm.time)} ({models})"),
+        ("algorithm bandwidth", f"{result.algbw_GBps:.4g} GB/s{slowest}"),
+        ("bus bandwidth", f"{result.busbw_GBps:.4g} GB/s{slowest}"),
+        ("lower bound", f"{format_time(result.bound.time)} ({result.bound.kind})" + ideal),
+        ("efficiency", f"{result.efficiency:.2%} of the lower bound's speed"),
+        ("transfers", f"{len(result.transfers):,}"),
+        ("synthesis", f"{result.synthesis_s:.3f} s ({figures['method']}, seed {figures['seed']})"),
+        ("verified", verified),
+    ]
+
+
+def _demand_rows(result: Result) -> list[tuple[str, str]]:
+    """What was asked for, where there is one group; several have rows of their own."""
+    if len(result.groups) > 1:
+        return []
+    demand = result.collective
+    rows = [("size", f"{format_size(demand.size)} in {demand.chunks_per_share} chunk(s) a share")]
+    if demand.group != tuple(result.topology.members.tolist()):
+        rows.insert(0, ("group", _members(demand)))
+    return rows
+
+
+def _group_table(groups: tuple[GroupResult, ...]) -> Table:
+    table = Table(title=Text("groups"), box=box.SIMPLE_HEAD)
+    for name in ("NPUs", "collective", "size", "chunks", "time", "lower bound", "efficiency"):
+        table.add_column(name, justify="left" if name in ("NPUs", "collective") else "right")
+    for group in groups[:_MOST_GROUPS]:
+        demand = group.collective
+        cells = (
+            _members(demand),
+            demand.kind,
+            format_size(demand.size),
+            str(demand.chunks_per_share),
+            format_time(group.time),
+            format_time(group.bound.time),
+            f"{group.efficiency:.2%}",
+        )
+        table.add_row(*map(Text, cells))
+    if len(groups) > _MOST_GROUPS:
+        table.caption = Text(f"and {len(groups) - _MOST_GROUPS} more: see --json")
+    return table
+
+
+def _members(demand: Collective) -> str:
+    text = format_group(demand.group)
+    if len(text) > _MOST_LETTERS:  # no item alone is that long
+        text = f"{text[: text.rindex(',', 0, _MOST_LETTERS)]},... ({demand.ranks})"
+    return text + ("" if demand.relay else ", no relays")

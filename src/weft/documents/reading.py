@@ -1,0 +1,90 @@
+"""From a path to what a file says; what is wrong becomes one sentence with file and line."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from weft.documents.places import PlacedError, line_of, load_yaml
+from weft.errors import FormatError
+
+MAX_BYTES = 256 << 20
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's content, as bytes and as text."""
+
+    path: Path
+    data: bytes
+    text: str
+
+    @property
+    def suffix(self) -> str:
+        return self.path.suffix.lower()
+
+    def plain(self) -> Any:
+        """Its plain values: JSON if the suffix says so, otherwise YAML."""
+        return load_json(self.data) if self.suffix == ".json" else load_yaml(self.text)
+
+
+def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[Document], T]) -> T:
+    """What `build` makes of a file of some `kind`; it may raise `PlacedError`."""
+    where = Path(path)
+    data = _read_bytes(where, kind)
+    document = Document(where, data, _decode(where, data))
+    try:
+        return build(document)
+    except PlacedError as fault:
+        line = line_of(document.text, fault.path) if fault.line is None else fault.line
+        place = f"{where}:" if line is None else f"{where} line {line}:"
+        raise FormatError(f"{place} {fault.message}") from None
+
+
+def _read_bytes(path: Path, kind: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise FormatError(f"{path}: is a directory, not a {kind} file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise FormatError(f"{path}: cannot be read: {reason}") from None
+    if len(data) > MAX_BYTES:
+        raise FormatError(f"{path}: is larger than {MAX_BYTES >> 20} MiB, the most Weft reads")
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _decode(path: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{path} line {line}: is not UTF-8 text") from None
+
+
+def load_json(data: bytes) -> Any:
+    """The plain values of a JSON text."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise _malformed(data, error) from None
+    except RecursionError:
+        raise PlacedError("nests too deep") from None
+
+
+def _malformed(data: bytes, error: msgspec.DecodeError) -> PlacedError:
+    """The line of a JSON error: msgspec names the byte, or says that the data ends too early."""
+    reason, _, byte = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
+    end = int(byte.rstrip(")")) if byte else len(data)
+    return PlacedError(f"not valid JSON: {reason}", line=data.count(b"\n", 0, end) + 1)
