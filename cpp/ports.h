@@ -25,6 +25,7 @@ class LinkPorts {
         return true;
     }
     bool is_free(std::int32_t hop, ps now) const { return free_at_[hop] <= now; }
+    bool is_free(std::int32_t hop, ps now, const HopTimes&) const { return is_free(hop, now); }
     ps free_at(std::int32_t bundle) const { return free_at_[bundle]; }
     std::int32_t route(std::int32_t hop) const { return hop; }
     Rows take_routes() { return {}; }

@@ -27,6 +27,9 @@ class Random {
         return static_cast<std::uint32_t>(((*this)() >> 32) * n >> 32);
     }
 
+    // Uniform in [0, 1).
+    double fraction() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
+
     template <class T>
     void shuffle(std::vector<T>& items) {
         for (auto i = static_cast<std::uint32_t>(items.size()); i > 1; --i)

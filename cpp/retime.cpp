@@ -1,7 +1,7 @@
 #include "retime.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 #include "calendar.h"
 #include "radix.h"
@@ -53,41 +53,104 @@ ps first_fit(const std::vector<Calendar>& calendars, std::span<const std::int32_
     return start;
 }
 
-// Rows placed one after the other, in a given order, each as soon as it may.
-class Placement {
+// When each chunk has arrived at each NPU; 0 where no row brought it. A table where most NPUs get
+// most chunks, else a list a chunk: paths of a million chunks would need gigabytes.
+class Arrivals {
   public:
-    Placement(const Network& net, const Rows& routes, CostModel cost,
-              std::span<const std::int64_t> chunk_bytes)
-        : routes_(routes), chunks_(chunk_bytes.size()), times_of_(chunks_),
-          arrived_(static_cast<std::size_t>(net.npus) * chunks_, 0), calendars_(net.links()) {
-        for (std::size_t c = 0; c < chunks_; ++c)
-            times_of_[c] = &by_size_.try_emplace(chunk_bytes[c], net, routes, cost, chunk_bytes[c])
-                                .first->second;
+    Arrivals(const RowView& rows, std::int32_t npus, std::size_t chunks)
+        : chunks_(chunks) {
+        const auto cells = static_cast<std::size_t>(npus) * chunks;
+        if (cells <= 8 * rows.size()) {
+            table_.assign(cells, 0);
+            return;
+        }
+        first_.assign(chunks + 1, 0);
+        for (auto chunk : rows.chunk) ++first_[chunk + 1];
+        for (std::size_t c = 0; c < chunks; ++c) first_[c + 1] += first_[c];
+        count_.assign(chunks, 0);
+        list_.resize(rows.size());
     }
 
-    void place(std::int32_t chunk, std::int32_t src, std::int32_t dst, std::int32_t route,
-               ps& start, ps& end) {
-        auto& costs = *times_of_[chunk];
-        const ps duration = costs.duration(route);
-        const auto links = routes_[route];
-        const Hold* holds = costs.holds(route);
-        start = first_fit(calendars_, links, holds, arrived(src, chunk));
-        end = start + duration;
-        for (std::size_t k = 0; k < links.size(); ++k)
-            calendars_[links[k]].take(start + holds[k].offset, holds[k].length);
-        arrived(dst, chunk) = std::max(arrived(dst, chunk), end);
+    ps at(std::int32_t npu, std::int32_t chunk) const {
+        if (first_.empty()) return table_[cell(npu, chunk)];
+        const auto* entry = find(npu, chunk);
+        return entry == nullptr ? 0 : entry->time;
+    }
+    // Keeps the latest of several.
+    void note(std::int32_t npu, std::int32_t chunk, ps time) {
+        if (first_.empty()) {
+            auto& known = table_[cell(npu, chunk)];
+            known = std::max(known, time);
+        } else if (const auto* known = find(npu, chunk)) {
+            auto& entry = list_[known - list_.data()];
+            entry.time = std::max(entry.time, time);
+        } else {
+            list_[first_[chunk] + count_[chunk]++] = {time, npu};
+        }
     }
 
   private:
-    ps& arrived(std::int32_t npu, std::int32_t chunk) {
-        return arrived_[static_cast<std::size_t>(npu) * chunks_ + static_cast<std::size_t>(chunk)];
+    struct Entry {
+        ps time;
+        std::int32_t npu;
+    };
+    std::size_t cell(std::int32_t npu, std::int32_t chunk) const {
+        return static_cast<std::size_t>(npu) * chunks_ + static_cast<std::size_t>(chunk);
+    }
+    const Entry* find(std::int32_t npu, std::int32_t chunk) const {
+        const auto* first = list_.data() + first_[chunk];
+        for (const auto* entry = first + count_[chunk]; entry != first;)  // the last one, mostly
+            if ((--entry)->npu == npu) return entry;
+        return nullptr;
     }
 
-    const Rows& routes_;
     std::size_t chunks_;
-    std::map<std::int64_t, RouteTimes> by_size_;
-    std::vector<RouteTimes*> times_of_;
-    std::vector<ps> arrived_;
+    std::vector<ps> table_;
+    std::vector<std::int64_t> first_;  // per chunk: where its list begins, with room for all rows
+    std::vector<std::int32_t> count_;
+    std::vector<Entry> list_;
+};
+
+// Rows placed one after the other, in a given order, each as soon as it may.
+class Placement {
+  public:
+    Placement(const Network& net, const Rows& routes, CostModel cost, const RowView& rows,
+              std::span<const std::int64_t> chunk_bytes)
+        : net_(net), routes_(routes), cost_(cost), chunk_bytes_(chunk_bytes),
+          arrivals_(rows, net.npus, chunk_bytes.size()), calendars_(net.links()) {}
+
+    void place(std::int32_t chunk, std::int32_t src, std::int32_t dst, std::int32_t route,
+               ps& start, ps& end) {
+        auto& costs = times_of(chunk_bytes_[chunk]);
+        const ps duration = costs.duration(route);
+        const auto links = routes_[route];
+        const Hold* holds = costs.holds(route);
+        start = first_fit(calendars_, links, holds, arrivals_.at(src, chunk));
+        end = start + duration;
+        for (std::size_t k = 0; k < links.size(); ++k)
+            calendars_[links[k]].take(start + holds[k].offset, holds[k].length);
+        arrivals_.note(dst, chunk, end);
+    }
+
+  private:
+    // Where hardly two chunks are of one size, to keep the times of all would be too much.
+    RouteTimes& times_of(std::int64_t bytes) {
+        auto found = by_size_.find(bytes);
+        if (found == by_size_.end()) {
+            if (by_size_.size() == most_sizes) by_size_.clear();
+            found = by_size_.try_emplace(bytes, net_, routes_, cost_, bytes).first;
+        }
+        return found->second;
+    }
+
+    static constexpr std::size_t most_sizes = 256;
+
+    const Network& net_;
+    const Rows& routes_;
+    CostModel cost_;
+    std::span<const std::int64_t> chunk_bytes_;
+    std::unordered_map<std::int64_t, RouteTimes> by_size_;
+    Arrivals arrivals_;
     std::vector<Calendar> calendars_;
 };
 
@@ -106,7 +169,7 @@ ps latest(const std::vector<ps>& times) {
 
 Times retime(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
              std::span<const std::int64_t> chunk_bytes) {
-    Placement placement(network, routes, cost, chunk_bytes);
+    Placement placement(network, routes, cost, rows, chunk_bytes);
     Times times{std::vector<ps>(rows.size()), std::vector<ps>(rows.size())};
     for (std::size_t i = 0; i < rows.size(); ++i)
         placement.place(rows.chunk[i], rows.src[i], rows.dst[i], rows.route[i], times.start[i],
@@ -125,11 +188,11 @@ Times tighten(const Network& network, const Rows& routes, CostModel cost, const 
         return order_by(end);
     };
     Times back = times, forth = times;
-    Placement backwards(network, back_routes, cost, sizes);
+    Placement backwards(network, back_routes, cost, rows, sizes);
     for (auto i : by_latest_end(times.end))
         backwards.place(rows.chunk[i], rows.dst[i], rows.src[i], rows.route[i], back.start[i],
                         back.end[i]);
-    Placement forwards(network, routes, cost, sizes);
+    Placement forwards(network, routes, cost, rows, sizes);
     for (auto i : by_latest_end(back.end))
         forwards.place(rows.chunk[i], rows.src[i], rows.dst[i], rows.route[i], forth.start[i],
                        forth.end[i]);

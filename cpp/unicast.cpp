@@ -1,125 +1,76 @@
 #include "unicast.h"
 
 #include <algorithm>
-#include <numeric>
-#include <queue>
+#include <array>
+#include <atomic>
 
-#include "list_schedule.h"
+#include "parallel.h"
+#include "path_schedule.h"
 #include "random.h"
+#include "routing.h"
 
 namespace weft {
+
 namespace {
 
-class Router {
-  public:
-    Router(const Hops& hops, const HopTimes& times, const Unicast& unicast, ps bound)
-        : hops_(hops), times_(times), unicast_(unicast),
-          target_(static_cast<double>(std::max<ps>(bound, 1))), load_(hops.bundles.size(), 0),
-          cost_(hops.count()), reached_(hops.out.size()), via_(hops.out.size()) {
-        for (std::int32_t h = 0; h < hops.count(); ++h) cost_[h] = cost(h);
-        hops_using_ = group_by(hops.steps.items, hops.bundles.size());
-        hop_of_step_.reserve(hops.steps.items.size());
-        for (std::int32_t h = 0; h < hops.count(); ++h)
-            hop_of_step_.insert(hop_of_step_.end(), hops.steps[h].size(), h);
-    }
+// How close to what can be had is close enough.
+constexpr double close_enough = 1.002;
 
-    // The hops of each chunk's path; false if one has none.
-    bool route(std::uint64_t seed, std::vector<std::vector<std::int32_t>>& paths) {
-        paths.assign(unicast_.src.size(), {});
-        std::vector<std::int32_t> order(paths.size());
-        std::iota(order.begin(), order.end(), 0);
-        Random(seed).shuffle(order);
-        constexpr int passes = 2;  // the second moves what the first placed before it knew better
-        for (int pass = 0; pass < passes; ++pass)
-            for (auto chunk : order) {
-                for (auto hop : paths[chunk]) put(hop, -1);
-                if (!cheapest_path(unicast_.src[chunk], unicast_.dst[chunk], paths[chunk]))
-                    return false;
-                for (auto hop : paths[chunk]) put(hop, +1);
-            }
-        return true;
-    }
-
-  private:
-    double cost(std::int32_t hop) const {
-        double steepest = 0;
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
-            const auto bundle = hops_.steps.items[i];
-            const auto links = static_cast<double>(hops_.bundles[bundle].size());
-            const double full = (load_[bundle] / links + double(times_.holds[i].length)) / target_;
-            const double square = full * full, fourth = square * square;
-            steepest = std::max(steepest, fourth * fourth);
+// The first of several schedules that is short enough, else the shortest.
+template <class Make>
+Schedule first_or_best(std::size_t count, int threads, ps enough, Make make) {
+    std::vector<Schedule> made(count);
+    std::atomic<std::size_t> met{count};
+    in_parallel(count, threads, [&](std::size_t i) {
+        if (i > met) return;  // an earlier one will be taken
+        made[i] = make(i);
+        if (made[i].time > enough) return;
+        for (auto known = met.load(); i < known && !met.compare_exchange_weak(known, i);) {
         }
-        return static_cast<double>(times_.duration[hop]) * (0.02 + steepest);
-    }
+    });
+    if (met < count) return std::move(made[met]);
+    return std::move(*std::min_element(
+        made.begin(), made.end(),
+        [](const Schedule& a, const Schedule& b) { return a.time < b.time; }));
+}
 
-    void put(std::int32_t hop, int sign) {
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
-            const auto bundle = hops_.steps.items[i];
-            load_[bundle] += sign * static_cast<double>(times_.holds[i].length);
-            for (auto step : hops_using_[bundle]) cost_[hop_of_step_[step]] = cost(hop_of_step_[step]);
-        }
-    }
+ps nearly(ps time) { return static_cast<ps>(static_cast<double>(time) * close_enough); }
 
-    bool cheapest_path(std::int32_t src, std::int32_t dst, std::vector<std::int32_t>& path) {
-        using Visit = std::pair<double, std::int32_t>;
-        std::priority_queue<Visit, std::vector<Visit>, std::greater<>> queue;
-        std::fill(reached_.begin(), reached_.end(), 1e300);
-        reached_[src] = 0;
-        queue.push({0, src});
-        while (!queue.empty()) {
-            const auto [so_far, npu] = queue.top();
-            queue.pop();
-            if (npu == dst) break;
-            if (so_far > reached_[npu]) continue;
-            for (auto hop : hops_.out[npu]) {
-                const auto to = hops_.dst[hop];
-                if (so_far + cost_[hop] >= reached_[to]) continue;
-                reached_[to] = so_far + cost_[hop];
-                via_[to] = hop;
-                queue.push({reached_[to], to});
-            }
-        }
-        path.clear();
-        if (reached_[dst] == 1e300) return false;
-        for (auto npu = dst; npu != src; npu = hops_.src[via_[npu]]) path.push_back(via_[npu]);
-        std::reverse(path.begin(), path.end());
-        return true;
-    }
-
-    const Hops& hops_;
-    const HopTimes& times_;
-    const Unicast& unicast_;
-    double target_;
-    std::vector<double> load_;  // per bundle: time its links are held
-    std::vector<double> cost_;  // per hop
-    std::vector<double> reached_;
-    std::vector<std::int32_t> via_;
-    Rows hops_using_;  // steps by bundle
-    std::vector<std::int32_t> hop_of_step_;
-};
-
-// The hops of a path one after the other; the longest way still to go first.
-Schedule schedule_paths(const Hops& hops, const HopTimes& times,
-                        const std::vector<std::vector<std::int32_t>>& paths, Progress& progress) {
-    Tasks tasks;
-    for (std::size_t chunk = 0; chunk < paths.size(); ++chunk)
-        for (std::size_t i = 0; i < paths[chunk].size(); ++i) {
-            const auto task = tasks.add(paths[chunk][i], static_cast<std::int32_t>(chunk), false);
-            if (i > 0) tasks.order(task - 1, task);
-        }
-    return list_schedule(hops, times, tasks, tasks.tails(times), progress);
+Schedule attempt(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
+                 int threads, Progress& progress) {
+    const Routing routing = route(hops, unicast, seed, bound, progress);
+    if (!routing.all_found || progress.cancelled) return {};
+    // Much freedom keeps links busy in between, little of it shortens the end.
+    constexpr std::array<double, 3> urgencies{0.25, 1, 0};
+    return first_or_best(urgencies.size(), threads, nearly(std::max(bound, routing.load)),
+                         [&](std::size_t i) {
+                             return schedule_paths(hops, unicast, routing.paths, routing.load,
+                                                   {urgencies[i], seed + i}, progress);
+                         });
 }
 
 }  // namespace
 
-Schedule route_and_schedule(const Hops& hops, const HopTimes& times, const Unicast& unicast,
-                            std::uint64_t seed, ps bound, Progress& progress) {
-    std::vector<std::vector<std::int32_t>> paths;
-    if (!Router(hops, times, unicast, bound).route(seed, paths)) return {};
-    Schedule schedule = schedule_paths(hops, times, paths, progress);
+Schedule plan_unicast(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
+                      int threads, Progress& progress) {
+    if (unicast.chunks() == 0) {
+        Schedule nothing;
+        nothing.time = 0;
+        return nothing;
+    }
+    // Small ones are tried several times: luck has a larger part in them.
+    const double work = static_cast<double>(unicast.chunks()) * hops.count();
+    constexpr double work_in_all = 1 << 22;
+    const auto attempts =
+        static_cast<std::size_t>(std::clamp(work_in_all / std::max(work, 1.0), 1.0, 16.0));
+    Random seeds(seed);
+    std::vector<std::uint64_t> own_seed(attempts);
+    for (auto& own : own_seed) own = seeds();
+    Schedule best = first_or_best(attempts, threads, nearly(bound), [&](std::size_t i) {
+        return attempt(hops, unicast, own_seed[i], bound, attempts > 1 ? 1 : threads, progress);
+    });
     if (progress.cancelled) throw Cancelled();
-    return schedule;
+    return best;
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@ void bind_chakra(nanobind::module_& module);
 void bind_network(nanobind::module_& module);
 void bind_steiner(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);
+void bind_unicast(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);
 void bind_direct(nanobind::module_& module);
 void bind_flow(nanobind::module_& module);

@@ -3,7 +3,6 @@
 #include "retime.h"
 #include "scheduled.h"
 #include "trees.h"
-#include "unicast.h"
 
 namespace weft::bindings {
 namespace {
@@ -51,18 +50,6 @@ void bind_synthesis(nb::module_& module) {
         nb::arg("holders"), nb::arg("takers"), nb::arg("reach"), nb::arg("set_offsets"),
         nb::arg("set_members"), nb::arg("seed"), nb::arg("bound"), nb::arg("threads"),
         nb::arg("progress"));
-
-    module.def(
-        "unicast",
-        [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> src,
-           Column<std::int32_t> dst, std::uint64_t seed, ps bound, Progress& progress) {
-            return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
-                return route_and_schedule(hops, times, {copy(src), copy(dst)}, seed, bound,
-                                          progress);
-            });
-        },
-        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("src"), nb::arg("dst"),
-        nb::arg("seed"), nb::arg("bound"), nb::arg("progress"));
 
     module.def(
         "trees",

@@ -56,11 +56,15 @@ def match(
 def unicast(
     network: Network,
     cost: CostModel,
-    bytes: int,  # noqa: A002
+    bytes: Int64,  # noqa: A002
     src: Int32,
     dst: Int32,
+    reach: Int32,
+    set_offsets: Int64,
+    set_members: Int32,
     seed: int,
     bound: int,
+    threads: int,
     progress: Progress,
 ) -> Schedule: ...
 def trees(

@@ -18,6 +18,8 @@ from weft.units import NEVER
 
 # A schedule is pushed together if it takes longer than this over its goal.
 _TIGHT = 1.001
+# Chunks this much shorter than the largest are planned with slots of their own (see the core).
+_ALIKE = 1 - 1 / 64
 # Trees are tried where another method leaves more than this between it and its goal.
 _CLOSE = 1.02
 
@@ -46,13 +48,12 @@ class Settings:
 
 def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
     """Plan chunks that are not summed; also says by which method."""
-    slot = int(chunks.bytes.max(initial=1))
-    goal = quick_bound(topology, chunks, settings.cost, slot)
     alone = np.diff(chunks.set_offsets) == 1
     if alone[chunks.post].all() and alone[chunks.pre].all():
-        planned, method = _unicast(topology, chunks, settings, slot, goal), "unicast"
-    else:
-        planned, method = _spread(topology, chunks, settings, slot, goal), "matching"
+        return _plan_pairs(topology, chunks, settings), "unicast"
+    slot = int(chunks.bytes.max(initial=1))
+    goal = quick_bound(topology, chunks, settings.cost, slot)
+    planned = _spread(topology, chunks, settings, slot, goal)
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)
     schedule = Schedule.from_core(topology, planned, slot)
@@ -65,7 +66,34 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
         by_trees = plan_trees(topology, takers, reach, root, len(chunks), settings, slot, goal)
         if by_trees.time < schedule.time:
             return by_trees, "trees"
-    return schedule, method
+    return schedule, "matching"
+
+
+def _plan_pairs(topology: Topology, chunks: Chunks, settings: Settings) -> Schedule:
+    """Plan chunks that each go from one NPU to one other, of any sizes."""
+    goal = quick_bound(topology, chunks, settings.cost)
+    planned = _unicast(topology, chunks, settings, goal)
+    if planned[-1] == NEVER:
+        raise unreachable(topology, chunks)
+    slot = int(chunks.bytes.max(initial=1))
+    if (chunks.bytes < slot * _ALIKE).any():
+        return Schedule.from_core(topology, planned, None)  # exact for no chunk
+    schedule = Schedule.from_core(topology, planned, slot)
+    # What waits for its busiest link all the time cannot be pushed together.
+    if schedule.time > _busiest(topology, schedule, settings.cost, slot) * _TIGHT:
+        schedule = schedule.tightened(topology, settings.cost, slot)
+    return schedule
+
+
+def _busiest(topology: Topology, schedule: Schedule, cost: CostModel, slot: int) -> int:
+    """How long the busiest link is held."""
+    held = _core.serialization(slot, topology.bandwidth)
+    if cost.latency_model == "blocking":
+        held += topology.latency
+    routes = schedule.routes
+    times = np.repeat(np.bincount(schedule.route, minlength=len(routes)), np.diff(routes.offsets))
+    uses = np.bincount(routes.links, weights=times, minlength=topology.links)
+    return int((uses * held).max(initial=0))
 
 
 def plan_any(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
@@ -160,19 +188,21 @@ def _spread(
 
 
 def _unicast(
-    topology: Topology, chunks: Chunks, settings: Settings, slot: int, goal: int
+    topology: Topology, chunks: Chunks, settings: Settings, goal: int
 ) -> _core.Schedule:
     first = chunks.set_offsets
-    src = chunks.set_members[first[chunks.pre]]
-    dst = chunks.set_members[first[chunks.post]]
     return _core.unicast(
         topology.core,
         settings.cost.core,
-        slot,
-        src,
-        dst,
+        chunks.bytes,
+        chunks.set_members[first[chunks.pre]],
+        chunks.set_members[first[chunks.post]],
+        chunks.reach,
+        chunks.set_offsets,
+        chunks.set_members,
         settings.seed,
         goal,
+        settings.threads,
         settings.progress,
     )
 
