@@ -20,7 +20,7 @@ class Matcher {
             const MatchOptions& options, Progress& progress)
         : hops_(hops), times_(times), spread_(spread), options_(options),
           progress_(progress), target_(options.target),
-          npus_(hops.out.size()), one_speed_(is_one_speed(times)), random_(options.seed), ports_(hops, times),
+          npus_(hops.out.size()), random_(options.seed), ports_(hops, times),
           have_(npus_, spread.chunks()), claimed_(npus_, spread.chunks()),
           copies_(spread.chunks(), 0), unclaimed_(npus_, spread.chunks()),
           state_(hops.count(), State::ready), events_(all_delays()) {
@@ -179,7 +179,7 @@ class Matcher {
     // ---- the loop ----
 
     void match_ready_hops() {
-        if (!one_speed_) random_.shuffle(ready_);
+        if (options_.shuffle) random_.shuffle(ready_);
         if (options_.rotate) sort_by_turn();
         for (auto hop : ready_) consider(hop);
         ready_.clear();
@@ -372,7 +372,6 @@ class Matcher {
     Progress& progress_;
     ps target_;
     std::int32_t npus_;
-    bool one_speed_;  // then the order of hops does not matter, and keeping it is kind to caches
     Random random_;
     Ports ports_;
     ChunkSets have_, claimed_;           // claimed: had or on the way

@@ -28,6 +28,8 @@ struct Spread {
 struct MatchOptions {
     std::uint64_t seed = 0;
     bool rotate = false;          // try destinations in turn instead of at random
+    bool shuffle = false;         // try hops in random order instead of that of waking
+    bool patient = false;         // hold links until the chunk has arrived: see search.cpp
     const Regions* regions = nullptr;  // send each chunk into a region once before again
     ps target = never;            // deadline guard: see matching.cpp
     ps limit = never;             // give up when this time is passed

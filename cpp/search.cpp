@@ -3,6 +3,7 @@
 
 #include "matching.h"
 #include "parallel.h"
+#include "random.h"
 
 namespace weft {
 namespace {
@@ -12,21 +13,73 @@ class Search {
     Search(const Network& network, const Hops& hops, const HopTimes& times, const Spread& spread,
            ps bound, int threads, Progress& progress)
         : network_(network), hops_(hops), times_(times), spread_(spread), bound_(bound),
-          threads_(threads), progress_(progress) {}
+          threads_(threads), progress_(progress), one_speed_(is_one_speed(times)),
+          patient_(until_arrival(hops, times)) {}
 
     Schedule run(std::int64_t bytes, std::uint64_t seed) {
+        // Keeping the order of hops is kind to caches; with one speed it hardly matters.
         std::vector<MatchOptions> options;
-        if (!hops_.single_links) options.push_back({.seed = seed, .rotate = true});
-        options.push_back({.seed = seed});
+        if (!hops_.single_links)
+            options.push_back({.seed = seed, .rotate = true, .shuffle = !one_speed_});
+        options.push_back({.seed = seed, .shuffle = !one_speed_});
         keep_best_of(options);
+        if (!close_to(32) && can_wait()) try_patience(options);
         if (!close()) try_regions(options, bytes);
-        if (!close() && !is_one_speed(times_)) sweep_targets();
+        if (!close() && !one_speed_) sweep_targets();
+        if (!close_to(32)) try_orders(seed);
         return std::move(best_);
     }
 
   private:
-    // Nothing more than a few thousandths to gain, or nothing to be had at all.
-    bool close() const { return best_.time <= bound_ + bound_ / 512 || best_.time == never; }
+    // Nothing more than that part of the bound to gain, or nothing to be had at all.
+    bool close_to(ps part) const {
+        return best_.time <= bound_ + bound_ / part || best_.time == never;
+    }
+    bool close() const { return close_to(512); }
+
+    // Where α does not block, a link is free a little before what it brought can be passed on, and
+    // the next takes what there is instead of what is best. Waiting costs α a hop; pushing together
+    // wins most of it back.
+    bool can_wait() const {
+        return !std::equal(times_.holds.begin(), times_.holds.end(), patient_.holds.begin(),
+                           [](Hold a, Hold b) { return a.length == b.length; });
+    }
+    static HopTimes until_arrival(const Hops& hops, HopTimes times) {
+        for (std::int32_t h = 0; h < hops.count(); ++h) {
+            const auto first = times.holds.begin() + hops.steps.offsets[h];
+            const auto last = times.holds.begin() + hops.steps.offsets[h + 1];
+            const ps longest =
+                std::max_element(first, last, [](Hold a, Hold b) { return a.length < b.length; })
+                    ->length;
+            const ps duration = times.duration[h];
+            for (auto hold = first; hold != last; ++hold)
+                hold->length = std::min(hold->length + duration - longest, duration - hold->offset);
+        }
+        return times;
+    }
+    void try_patience(const std::vector<MatchOptions>& options) {
+        auto waiting = options;
+        for (auto& option : waiting) {
+            option.patient = true;
+            option.limit = best_.time - 1;
+        }
+        keep_best_of(waiting);
+    }
+
+    // Small plans are cheap to make again, with the hops tried in other orders.
+    void try_orders(std::uint64_t seed) {
+        constexpr std::size_t most_tries = 16, most_work = 1 << 18;
+        const auto work = static_cast<std::size_t>(hops_.count()) * spread_.chunks();
+        Random random(seed);
+        std::vector<MatchOptions> tries(std::min(most_tries, most_work / (work + 1)),
+                                        best_options_);
+        for (auto& option : tries) {
+            option.seed = random();
+            option.shuffle = true;
+            option.limit = best_.time - 1;
+        }
+        keep_best_of(tries);
+    }
 
     void try_regions(const std::vector<MatchOptions>& options, std::int64_t bytes) {
         divisions_ = regions_by_speed(hops_, times_);
@@ -37,6 +90,7 @@ class Search {
         for (const auto& regions : divisions_)
             for (auto option : options) {
                 option.regions = &regions;
+                option.patient = best_options_.patient;
                 option.limit = best_.time - 1;
                 divided.push_back(option);
             }
@@ -77,7 +131,8 @@ class Search {
         std::atomic<ps> shortest{best_.time};
         in_parallel(options.size(), threads_, [&](std::size_t i) {
             if (i > met) return;
-            Schedule schedule = match(hops_, times_, spread_, options[i], progress_);
+            const auto& times = options[i].patient ? patient_ : times_;
+            Schedule schedule = match(hops_, times, spread_, options[i], progress_);
             const ps time = std::max(schedule.time, bound_);
             if (time == bound_) lower(met, i);
             lower(shortest, time);
@@ -103,6 +158,8 @@ class Search {
     const ps bound_;
     const int threads_;
     Progress& progress_;
+    const bool one_speed_;
+    const HopTimes patient_;  // what links are held for if hops wait for what they bring
     std::vector<Regions> divisions_;
     Schedule best_;
     MatchOptions best_options_;
