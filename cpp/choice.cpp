@@ -20,6 +20,14 @@ constexpr int max_counter_bits = 32;
 typedef std::uint64_t Block __attribute__((vector_size(8 * words_per_block)));
 typedef Block BlockInRow __attribute__((aligned(8), may_alias));
 
+inline __attribute__((always_inline)) bool any(const Block& block) {
+    return (block[0] | block[1] | block[2] | block[3] | block[4] | block[5] | block[6] |
+            block[7]) != 0;
+}
+inline __attribute__((always_inline)) const BlockInRow& block_at(const std::uint64_t* row, std::size_t at) {
+    return *reinterpret_cast<const BlockInRow*>(row + at);
+}
+
 }  // namespace
 
 // For 512 chunks at a time, how many onward NPUs lack each is counted in bit-sliced counters:
@@ -29,13 +37,6 @@ WEFT_VECTOR_CLONES
 Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
                        std::span<const std::uint64_t* const> onward, std::uint32_t blocks,
                        std::uint32_t first_block) {
-    const auto load = [](const std::uint64_t* row, std::size_t at) -> const BlockInRow& {
-        return *reinterpret_cast<const BlockInRow*>(row + at);
-    };
-    const auto any = [](const Block& block) {
-        return (block[0] | block[1] | block[2] | block[3] | block[4] | block[5] | block[6] |
-                block[7]) != 0;
-    };
     Candidates best;
     const int sets = static_cast<int>(onward.size());
     Block counter[max_counter_bits], chosen{};
@@ -43,12 +44,12 @@ Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
         const std::uint32_t block =
             first_block + i < blocks ? first_block + i : first_block + i - blocks;
         const std::size_t at = static_cast<std::size_t>(block) * words_per_block;
-        Block bits = load(have, at) & ~load(claimed, at);
+        Block bits = block_at(have, at) & ~block_at(claimed, at);
         if (!any(bits)) continue;
 
         int width = 0;
         for (int s = 0; s < sets; ++s) {
-            Block carry = ~load(onward[s], at);
+            Block carry = ~block_at(onward[s], at);
             const int reach = std::bit_width(static_cast<unsigned>(s + 1));
             if (reach > width) counter[width++] = Block{};
             for (int b = 0; b < reach; ++b) {
@@ -70,6 +71,51 @@ Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
         best.block = block;
         chosen = bits;
         if (level == sets) break;
+    }
+    std::memcpy(best.bits, &chosen, sizeof best.bits);
+    return best;
+}
+
+CopyCounts::CopyCounts(std::int32_t chunks, std::int32_t most_copies)
+    : blocks_((static_cast<std::uint32_t>(chunks) + 511) / 512),
+      width_(std::bit_width(static_cast<unsigned>(most_copies))),
+      bits_(static_cast<std::size_t>(blocks_) * width_ * words_per_block, 0) {}
+
+void CopyCounts::add(std::uint32_t chunk) {
+    auto* word = bits_.data() + static_cast<std::size_t>(chunk / 512) * width_ * words_per_block +
+                 chunk % 512 / 64;
+    for (auto carry = std::uint64_t{1} << (chunk % 64); carry; word += words_per_block) {
+        const auto both = *word & carry;
+        *word ^= carry;
+        carry = both;
+    }
+}
+
+WEFT_VECTOR_CLONES
+Candidates CopyCounts::rarest(const std::uint64_t* have, const std::uint64_t* claimed,
+                              std::uint32_t first_block) const {
+    Candidates best;
+    Block chosen{};
+    int fewest = 0;
+    for (std::uint32_t i = 0; i < blocks_; ++i) {
+        const std::uint32_t block =
+            first_block + i < blocks_ ? first_block + i : first_block + i - blocks_;
+        const std::size_t at = static_cast<std::size_t>(block) * words_per_block;
+        Block bits = block_at(have, at) & ~block_at(claimed, at);
+        if (!any(bits)) continue;
+        int copies = 0;
+        for (int b = width_ - 1; b >= 0; --b) {
+            const Block kept = bits & ~block_at(bits_.data(), (at * width_) + b * words_per_block);
+            if (any(kept))
+                bits = kept;
+            else
+                copies |= 1 << b;
+        }
+        if (best.wanted_by >= 0 && copies >= fewest) continue;
+        fewest = copies;
+        best.wanted_by = 0;
+        best.block = block;
+        chosen = bits;
     }
     std::memcpy(best.bits, &chosen, sizeof best.bits);
     return best;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "chunk_sets.h"
 
@@ -21,5 +22,22 @@ struct Candidates {
 Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
                        std::span<const std::uint64_t* const> onward, std::uint32_t blocks,
                        std::uint32_t first_block);
+
+// How many copies there are of each chunk, in bit-sliced counters as below: kept up to date, they
+// make it cheap to find the rarest of many.
+class CopyCounts {
+  public:
+    CopyCounts(std::int32_t chunks, std::int32_t most_copies);
+    void add(std::uint32_t chunk);
+
+    // Among the chunks in `have` and not in `claimed`, a block with those of the fewest copies.
+    Candidates rarest(const std::uint64_t* have, const std::uint64_t* claimed,
+                      std::uint32_t first_block) const;
+
+  private:
+    std::uint32_t blocks_;
+    int width_;
+    std::vector<std::uint64_t> bits_;  // by block, bit of the count, word
+};
 
 }  // namespace weft

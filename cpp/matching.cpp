@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "choice.h"
 #include "chunk_sets.h"
 #include "events.h"
 #include "ports.h"
+#include "prune.h"
 #include "random.h"
+#include "waits.h"
 
 namespace weft {
 namespace {
@@ -20,17 +23,19 @@ class Matcher {
             const MatchOptions& options, Progress& progress)
         : hops_(hops), times_(times), spread_(spread), options_(options),
           progress_(progress), target_(options.target),
-          npus_(hops.out.size()), random_(options.seed), ports_(hops, times),
+          npus_(hops.out.size()), random_(options.seed), ports_(hops, times), waits_(hops.bundles.size(), hops.count()),
           have_(npus_, spread.chunks()), claimed_(npus_, spread.chunks()),
-          copies_(spread.chunks(), 0), unclaimed_(npus_, spread.chunks()),
-          state_(hops.count(), State::ready), events_(all_delays()) {
+          copies_(spread.chunks(), 0), all_meet_(everyone_meets(hops)),
+          counts_(all_meet_ ? spread.chunks() : 0, npus_), unclaimed_(npus_, spread.chunks()),
+          state_(hops.count(), State::ready), early_(earliest_offsets(hops, times)),
+          events_(all_delays()) {
         place_holders();
         count_wanted();
         bar_out_of_reach();
         progress_.total += wanted_;
         prepare_lanes();
         if (options_.rotate) prepare_rotation();
-        if (options_.regions) prepare_regions();
+        prepare_regions();
     }
 
     Schedule run() {
@@ -50,7 +55,7 @@ class Matcher {
         if (wanted_ > 0) return {};
         schedule_.time = now_;
         schedule_.routes = ports_.take_routes();
-        prune();
+        prune(hops_, spread_, schedule_);
         return std::move(schedule_);
     }
 
@@ -58,7 +63,7 @@ class Matcher {
     enum class State : std::uint8_t {
         ready,     // in ready_, to be looked at
         idle,      // its source has nothing for its destination: wakes when a chunk arrives there
-        blocked,   // a link on its way is busy: wakes when a bundle is released
+        blocked,   // a link on its way is busy: waits for its release
         deferred,  // would end after the target: wakes when the target is relaxed
     };
 
@@ -66,25 +71,23 @@ class Matcher {
 
     std::vector<ps> all_delays() const {
         std::vector<ps> delays(times_.duration);
-        const auto early = earliest_offsets();
-        for (std::size_t i = 0; i < times_.holds.size(); ++i)
-            delays.push_back(release_delay(i, early));
+        for (std::size_t i = 0; i < times_.holds.size(); ++i) delays.push_back(release_delay(i));
         return delays;
     }
 
-    // How soon after its start any hop needs the bundle: by so much earlier than the link itself
+    // How soon after its start any hop needs each bundle: by so much earlier than the link itself
     // is free may the next hop start.
-    std::vector<ps> earliest_offsets() const {
-        std::vector<ps> early(hops_.bundles.size(), never);
-        for (std::size_t i = 0; i < times_.holds.size(); ++i) {
-            auto& least = early[hops_.steps.items[i]];
-            least = std::min(least, times_.holds[i].offset);
+    static std::vector<ps> earliest_offsets(const Hops& hops, const HopTimes& times) {
+        std::vector<ps> early(hops.bundles.size(), never);
+        for (std::size_t i = 0; i < times.holds.size(); ++i) {
+            auto& least = early[hops.steps.items[i]];
+            least = std::min(least, times.holds[i].offset);
         }
         return early;
     }
-    ps release_delay(std::size_t step, const std::vector<ps>& early) const {
+    ps release_delay(std::size_t step) const {
         const Hold hold = times_.holds[step];
-        return hold.offset + hold.length - early[hops_.steps.items[step]];
+        return hold.offset + hold.length - early_[hops_.steps.items[step]];
     }
 
     void place_holders() {
@@ -92,9 +95,28 @@ class Matcher {
             for (auto npu : spread_.holders[chunk]) {
                 have_.add(npu, chunk);
                 claimed_.add(npu, chunk);
-                ++copies_[chunk];
+                count_copy(chunk);
                 --unclaimed_[npu];
             }
+    }
+    void count_copy(std::uint32_t chunk) {
+        ++copies_[chunk];
+        if (all_meet_) counts_.add(chunk);
+    }
+
+    // Whether there is a hop from every NPU to every other, as behind a switch. Then all NPUs lie
+    // beyond every other, and how many lack a chunk follows from the number of its copies.
+    static bool everyone_meets(const Hops& hops) {
+        const auto npus = static_cast<std::int64_t>(hops.out.size());
+        if (hops.count() < npus * (npus - 1) || hops.single_links) return false;
+        std::vector<std::int32_t> met(npus, -1);
+        for (std::int32_t npu = 0; npu < npus; ++npu) {
+            std::int64_t others = 0;
+            for (auto hop : hops.out[npu])
+                if (std::exchange(met[hops.dst[hop]], npu) != npu) ++others;
+            if (others < npus - 1) return false;
+        }
+        return true;
     }
 
     void count_wanted() {
@@ -118,11 +140,9 @@ class Matcher {
     }
 
     void prepare_lanes() {
-        const auto early = earliest_offsets();
         for (auto delay : times_.duration) arrival_lane_.push_back(events_.lane(delay));
         for (std::size_t i = 0; i < times_.holds.size(); ++i)
-            release_lane_.push_back(events_.lane(release_delay(i, early)));
-        if (!hops_.single_links) hops_using_ = group_steps_by_bundle();
+            release_lane_.push_back(events_.lane(release_delay(i)));
         std::vector<std::int32_t> last(hops_.count());
         for (std::int32_t h = 0; h < hops_.count(); ++h) last[h] = hops_.steps[h].back();
         fastest_into_.assign(hops_.bundles.size(), -1);
@@ -135,15 +155,6 @@ class Matcher {
                 if (fastest_into_[last[h]] == h) ingress_.items.push_back(h);
             ingress_.close();
         }
-    }
-
-    Rows group_steps_by_bundle() const {
-        std::vector<std::int32_t> hop_of_step;
-        for (std::int32_t h = 0; h < hops_.count(); ++h)
-            hop_of_step.insert(hop_of_step.end(), hops_.steps[h].size(), h);
-        Rows by_bundle = group_by(hops_.steps.items, hops_.bundles.size());
-        for (auto& item : by_bundle.items) item = hop_of_step[item];
-        return by_bundle;
     }
 
     // Destinations of a port in order of (dst - src): with every source one further each time,
@@ -169,11 +180,12 @@ class Matcher {
     }
 
     void prepare_regions() {
-        const auto& regions = *options_.regions;
-        const auto count = 1 + *std::max_element(regions.begin(), regions.end());
-        claimed_in_ = ChunkSets(count, spread_.chunks());
-        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
-            for (auto npu : spread_.holders[chunk]) claimed_in_.add(regions[npu], chunk);
+        for (const auto* regions : options_.regions) {
+            claimed_in_.emplace_back(regions->count(), spread_.chunks());
+            for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
+                for (auto npu : spread_.holders[chunk])
+                    claimed_in_.back().add(regions->of[npu], chunk);
+        }
     }
 
     // ---- the loop ----
@@ -181,7 +193,7 @@ class Matcher {
     void match_ready_hops() {
         if (options_.shuffle) random_.shuffle(ready_);
         if (options_.rotate) sort_by_turn();
-        for (auto hop : ready_) consider(hop);
+        for (std::size_t i = 0; i < ready_.size(); ++i) consider(ready_[i]);  // it may grow
         ready_.clear();
     }
 
@@ -205,8 +217,10 @@ class Matcher {
     bool is_hopeless(std::int32_t hop) {
         state_[hop] = State::idle;
         if (unclaimed_[hops_.dst[hop]] == 0) return true;
-        if (ports_.is_free(hop, now_)) return false;
+        const auto step = ports_.blocked_at(hop, now_);
+        if (step < 0) return false;
         state_[hop] = State::blocked;
+        waits_.wait(hop, hops_.steps.items[step]);
         return true;
     }
 
@@ -224,11 +238,11 @@ class Matcher {
 
     void send(std::int32_t hop, std::uint32_t chunk) {
         const auto dst = hops_.dst[hop];
-        state_[hop] = State::blocked;
         ports_.take(hop, now_);
         claimed_.add(dst, chunk);
-        if (options_.regions) claimed_in_.add((*options_.regions)[dst], chunk);
-        ++copies_[chunk];
+        for (std::size_t i = 0; i < claimed_in_.size(); ++i)
+            claimed_in_[i].add(options_.regions[i]->of[dst], chunk);
+        count_copy(chunk);
         --unclaimed_[dst];
         schedule_.chunk.push_back(static_cast<std::int32_t>(chunk));
         schedule_.hop.push_back(hop);
@@ -238,6 +252,7 @@ class Matcher {
             events_.push(now_, release_lane_[i], hops_.steps.items[i], release);
         events_.push(now_, arrival_lane_[hop], hop, chunk);
         if (options_.rotate) ++sent_[hops_.steps[hop][0]];
+        if (!is_hopeless(hop)) wake(hop);  // there are parallel links
     }
 
     // The deadline guard: a slow link that starts late stretches the end. If this send would end
@@ -274,22 +289,29 @@ class Matcher {
 
     std::int64_t choose(std::int32_t hop) {
         const auto src = hops_.src[hop], dst = hops_.dst[hop];
+        if (!all_meet_) look_onward(src, dst);
+        for (std::size_t i = 0; i < claimed_in_.size(); ++i) {
+            const auto& regions = *options_.regions[i];
+            if (!regions.crossed_by[hop]) continue;
+            const auto chunk = choose_from(src, claimed_in_[i].row(regions.of[dst]));
+            if (chunk >= 0 || options_.strict) return chunk;
+        }
+        return choose_from(src, claimed_.row(dst));
+    }
+
+    void look_onward(std::int32_t src, std::int32_t dst) {
         onward_.clear();
         for (auto next : hops_.out[dst]) {
             const auto beyond = hops_.dst[next];
             if (beyond != src && unclaimed_[beyond] > 0) onward_.push_back(claimed_.row(beyond));
         }
-        if (options_.regions && (*options_.regions)[src] != (*options_.regions)[dst]) {
-            const auto region = (*options_.regions)[dst];
-            if (const auto chunk = choose_from(src, claimed_in_.row(region)); chunk >= 0)
-                return chunk;
-        }
-        return choose_from(src, claimed_.row(dst));
     }
 
     std::int64_t choose_from(std::int32_t src, const std::uint64_t* claimed) {
-        const auto found = most_wanted(have_.row(src), claimed, onward_, have_.blocks(),
-                                       random_.below(have_.blocks()));
+        const auto first = random_.below(have_.blocks());
+        const auto found = all_meet_ ? counts_.rarest(have_.row(src), claimed, first)
+                                     : most_wanted(have_.row(src), claimed, onward_, have_.blocks(),
+                                                   first);
         return found.wanted_by < 0 ? -1 : rarest(found);
     }
 
@@ -317,12 +339,7 @@ class Matcher {
     }
 
     void on_release(std::uint32_t bundle) {
-        if (hops_.single_links) {
-            wake(static_cast<std::int32_t>(bundle));
-            return;
-        }
-        for (auto hop : hops_using_[bundle])
-            if (state_[hop] == State::blocked) wake(hop);
+        waits_.leave(static_cast<std::int32_t>(bundle), [&](std::int32_t hop) { wake(hop); });
     }
 
     void on_arrival(const Event& event) {
@@ -334,37 +351,6 @@ class Matcher {
             if (state_[hop] == State::idle && !claimed_.has(hops_.dst[hop], chunk)) wake(hop);
     }
 
-    // ---- afterwards ----
-
-    // Walks backwards and drops the sends nobody needs, those still on their way included.
-    void prune() {
-        ChunkSets needed(npus_, spread_.chunks());
-        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
-            for (auto npu : spread_.sets[spread_.takers[chunk]]) needed.add(npu, chunk);
-        std::vector<bool> kept(schedule_.chunk.size());
-        std::size_t count = 0;
-        for (std::size_t i = kept.size(); i-- > 0;) {
-            const auto hop = schedule_.hop[i];
-            const auto chunk = static_cast<std::uint32_t>(schedule_.chunk[i]);
-            kept[i] = needed.has(hops_.dst[hop], chunk);
-            if (!kept[i]) continue;
-            needed.add(hops_.src[hop], chunk);
-            ++count;
-        }
-        if (count == kept.size()) return;
-        auto keep = [&](auto& column) {
-            if (column.empty()) return;
-            std::size_t next = 0;
-            for (std::size_t i = 0; i < kept.size(); ++i)
-                if (kept[i]) column[next++] = column[i];
-            column.resize(count);
-        };
-        keep(schedule_.chunk);
-        keep(schedule_.hop);
-        keep(schedule_.route);
-        keep(schedule_.start);
-    }
-
     const Hops& hops_;
     const HopTimes& times_;
     const Spread& spread_;
@@ -374,20 +360,23 @@ class Matcher {
     std::int32_t npus_;
     Random random_;
     Ports ports_;
+    Waits waits_;
     ChunkSets have_, claimed_;           // claimed: had or on the way
-    ChunkSets claimed_in_{0, 0};         // by region, if there are any
+    std::vector<ChunkSets> claimed_in_;  // by division, by region
     ChunkSets sets_{0, 0};         // by set number, over NPUs
     std::vector<std::uint32_t> copies_;  // per chunk: NPUs that have or will have it
+    bool all_meet_;                      // then these are counted for all chunks together:
+    CopyCounts counts_;
     std::vector<std::int32_t> unclaimed_;  // per NPU: chunks not yet on the way to it
     std::vector<State> state_;
     std::vector<std::int32_t> ready_, deferred_;
-    std::vector<std::uint32_t> arrival_lane_, release_lane_;
-    Rows hops_using_;                         // by bundle; only with switches
     std::vector<std::int32_t> fastest_into_;  // by bundle: the quickest hop that ends with it
     Rows ingress_;                            // by NPU: that hop of each of its in-bundles
     std::vector<std::uint32_t> turn_, port_size_, sent_;
     std::vector<std::tuple<std::uint32_t, std::size_t, std::int32_t>> by_turn_;  // scratch
     std::vector<const std::uint64_t*> onward_;
+    std::vector<ps> early_;                    // by bundle
+    std::vector<std::uint32_t> arrival_lane_, release_lane_;  // by hop, by step
     EventQueue events_;
     std::int64_t wanted_ = 0;
     ps now_ = 0;

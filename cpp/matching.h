@@ -30,7 +30,9 @@ struct MatchOptions {
     bool rotate = false;          // try destinations in turn instead of at random
     bool shuffle = false;         // try hops in random order instead of that of waking
     bool patient = false;         // hold links until the chunk has arrived: see search.cpp
-    const Regions* regions = nullptr;  // send each chunk into a region once before again
+    std::vector<const Regions*> regions;  // send each chunk into a region once before again; the
+                                          // coarsest division first
+    bool strict = false;          // do not send it into a region again
     ps target = never;            // deadline guard: see matching.cpp
     ps limit = never;             // give up when this time is passed
 };

@@ -24,8 +24,11 @@ class LinkPorts {
         free_at_[hop] = now + times.holds[hop].length;
         return true;
     }
-    bool is_free(std::int32_t hop, ps now) const { return free_at_[hop] <= now; }
-    bool is_free(std::int32_t hop, ps now, const HopTimes&) const { return is_free(hop, now); }
+    bool is_free(std::int32_t hop, ps now, const HopTimes&) const { return free_at_[hop] <= now; }
+    // The first step of a hop that is taken when it would be needed; -1 if the hop can start.
+    std::int64_t blocked_at(std::int32_t hop, ps now) const {
+        return free_at_[hop] <= now ? -1 : hop;
+    }
     ps free_at(std::int32_t bundle) const { return free_at_[bundle]; }
     std::int32_t route(std::int32_t hop) const { return hop; }
     Rows take_routes() { return {}; }
@@ -60,12 +63,10 @@ class RoutedPorts {
         remember_route(hop, choice);
         return true;
     }
-    bool is_free(std::int32_t hop, ps now) const { return is_free(hop, now, times_); }
     bool is_free(std::int32_t hop, ps now, const HopTimes& times) const {
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
-            if (free_slot(hops_.steps.items[i], now + times.holds[i].offset) < 0) return false;
-        return true;
+        return blocked_at(hop, now, times) < 0;
     }
+    std::int64_t blocked_at(std::int32_t hop, ps now) const { return blocked_at(hop, now, times_); }
     ps free_at(std::int32_t bundle) const {
         return *std::min_element(free_at_.begin() + hops_.bundles.offsets[bundle],
                                  free_at_.begin() + hops_.bundles.offsets[bundle + 1]);
@@ -75,6 +76,11 @@ class RoutedPorts {
     Rows take_routes() { return std::move(routes_); }
 
   private:
+    std::int64_t blocked_at(std::int32_t hop, ps now, const HopTimes& times) const {
+        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
+            if (free_slot(hops_.steps.items[i], now + times.holds[i].offset) < 0) return i;
+        return -1;
+    }
     std::int64_t free_slot(std::int32_t bundle, ps time) const {
         for (auto s = hops_.bundles.offsets[bundle]; s < hops_.bundles.offsets[bundle + 1]; ++s)
             if (free_at_[s] <= time) return s;

@@ -27,18 +27,21 @@ Regions joined_by(const Hops& hops, const std::vector<ps>& slow, ps slowest) {
     std::iota(parent.begin(), parent.end(), 0);
     for (std::int32_t h = 0; h < hops.count(); ++h)
         if (slow[h] <= slowest) parent[root(parent, hops.src[h])] = root(parent, hops.dst[h]);
-    Regions regions(parent.size());
+    Regions regions{std::vector<std::int32_t>(parent.size()), std::vector<bool>(hops.count())};
     std::vector<std::int32_t> number(parent.size(), -1);
     std::int32_t count = 0;
     for (std::int32_t npu = 0; npu < hops.out.size(); ++npu) {
         auto& known = number[root(parent, npu)];
         if (known < 0) known = count++;
-        regions[npu] = known;
+        regions.of[npu] = known;
     }
+    for (std::int32_t h = 0; h < hops.count(); ++h) regions.crossed_by[h] = slow[h] > slowest;
     return regions;
 }
 
 }  // namespace
+
+std::int32_t Regions::count() const { return 1 + *std::max_element(of.begin(), of.end()); }
 
 std::vector<Regions> regions_by_speed(const Hops& hops, const HopTimes& times) {
     const auto slow = slowness(hops, times);
@@ -49,21 +52,25 @@ std::vector<Regions> regions_by_speed(const Hops& hops, const HopTimes& times) {
     for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
         if (levels[i + 1] < levels[i] + levels[i] / 2) continue;
         auto regions = joined_by(hops, slow, levels[i]);
-        const auto count = 1 + *std::max_element(regions.begin(), regions.end());
-        if (count > 1 && count < hops.out.size()) divisions.push_back(std::move(regions));
+        if (regions.count() > 1 && regions.count() < hops.out.size())
+            divisions.push_back(std::move(regions));
     }
+    std::reverse(divisions.begin(), divisions.end());
     return divisions;
 }
 
-std::vector<Regions> regions_by_cut(const Network& network, const std::vector<double>& supply_bytes,
+std::vector<Regions> regions_by_cut(const Network& network, const Hops& hops,
+                                    const std::vector<double>& supply_bytes,
                                     const std::vector<std::int32_t>& takers, double known) {
     constexpr std::int64_t budget = 20'000'000;
     std::vector<double> supply(network.nodes(), 0);
     std::copy(supply_bytes.begin(), supply_bytes.end(), supply.begin());
     const auto cut = tightest_cut(network, supply, takers, known, budget);
     if (cut.inside.empty()) return {};
-    Regions regions(network.npus);
-    for (std::int32_t npu = 0; npu < network.npus; ++npu) regions[npu] = cut.inside[npu];
+    Regions regions;
+    for (std::int32_t npu = 0; npu < network.npus; ++npu) regions.of.push_back(cut.inside[npu]);
+    for (std::int32_t h = 0; h < hops.count(); ++h)
+        regions.crossed_by.push_back(regions.of[hops.src[h]] != regions.of[hops.dst[h]]);
     return {regions};
 }
 

@@ -13,17 +13,16 @@ class Search {
     Search(const Network& network, const Hops& hops, const HopTimes& times, const Spread& spread,
            ps bound, int threads, Progress& progress)
         : network_(network), hops_(hops), times_(times), spread_(spread), bound_(bound),
-          threads_(threads), progress_(progress), one_speed_(is_one_speed(times)),
-          patient_(until_arrival(hops, times)) {}
+          threads_(threads), progress_(progress), one_speed_(is_one_speed(times)) {}
 
     Schedule run(std::int64_t bytes, std::uint64_t seed) {
         // Keeping the order of hops is kind to caches; with one speed it hardly matters.
         std::vector<MatchOptions> options;
         if (!hops_.single_links)
-            options.push_back({.seed = seed, .rotate = true, .shuffle = !one_speed_});
-        options.push_back({.seed = seed, .shuffle = !one_speed_});
+            options.push_back({.seed = seed, .rotate = true, .shuffle = !one_speed_, .regions = {}});
+        options.push_back({.seed = seed, .shuffle = !one_speed_, .regions = {}});
         keep_best_of(options);
-        if (!close_to(32) && can_wait()) try_patience(options);
+        if (!close_to(32) && can_wait()) try_patience(options.back());
         if (!close()) try_regions(options, bytes);
         if (!close() && !one_speed_) sweep_targets();
         if (!close_to(32)) try_orders(seed);
@@ -37,41 +36,32 @@ class Search {
     }
     bool close() const { return close_to(512); }
 
+    // A run takes about so long, in tens of nanoseconds.
+    std::size_t work() const { return static_cast<std::size_t>(hops_.count()) * spread_.chunks(); }
+    bool is_large() const { return work() > 1 << 21; }
+
     // Where α does not block, a link is free a little before what it brought can be passed on, and
-    // the next takes what there is instead of what is best. Waiting costs α a hop; pushing together
-    // wins most of it back.
+    // the next send takes what there is instead of what is best. Waiting costs α a hop; pushing
+    // together wins most of it back. Behind switches it was never seen to help.
+    void try_patience(MatchOptions option) {
+        patient_ = times_;
+        for (std::int32_t hop = 0; hop < hops_.count(); ++hop)
+            patient_.holds[hop].length = times_.duration[hop];
+        option.patient = true;
+        option.limit = best_.time - 1;
+        keep_best_of({option});
+    }
     bool can_wait() const {
-        return !std::equal(times_.holds.begin(), times_.holds.end(), patient_.holds.begin(),
-                           [](Hold a, Hold b) { return a.length == b.length; });
-    }
-    static HopTimes until_arrival(const Hops& hops, HopTimes times) {
-        for (std::int32_t h = 0; h < hops.count(); ++h) {
-            const auto first = times.holds.begin() + hops.steps.offsets[h];
-            const auto last = times.holds.begin() + hops.steps.offsets[h + 1];
-            const ps longest =
-                std::max_element(first, last, [](Hold a, Hold b) { return a.length < b.length; })
-                    ->length;
-            const ps duration = times.duration[h];
-            for (auto hold = first; hold != last; ++hold)
-                hold->length = std::min(hold->length + duration - longest, duration - hold->offset);
-        }
-        return times;
-    }
-    void try_patience(const std::vector<MatchOptions>& options) {
-        auto waiting = options;
-        for (auto& option : waiting) {
-            option.patient = true;
-            option.limit = best_.time - 1;
-        }
-        keep_best_of(waiting);
+        for (std::int32_t hop = 0; hops_.single_links && hop < hops_.count(); ++hop)
+            if (times_.holds[hop].length < times_.duration[hop]) return true;
+        return false;
     }
 
     // Small plans are cheap to make again, with the hops tried in other orders.
     void try_orders(std::uint64_t seed) {
         constexpr std::size_t most_tries = 16, most_work = 1 << 18;
-        const auto work = static_cast<std::size_t>(hops_.count()) * spread_.chunks();
         Random random(seed);
-        std::vector<MatchOptions> tries(std::min(most_tries, most_work / (work + 1)),
+        std::vector<MatchOptions> tries(std::min(most_tries, most_work / (work() + 1)),
                                         best_options_);
         for (auto& option : tries) {
             option.seed = random();
@@ -81,32 +71,48 @@ class Search {
         keep_best_of(tries);
     }
 
+    // Each division alone, strictly and loosely, and those by speed one within the other.
     void try_regions(const std::vector<MatchOptions>& options, std::int64_t bytes) {
         divisions_ = regions_by_speed(hops_, times_);
-        for (auto& sides : regions_by_cut(network_, supply(bytes), takers(),
+        const auto nested = divisions_.size();
+        for (auto& sides : regions_by_cut(network_, hops_, supply(bytes), takers(),
                                           static_cast<double>(bound_) * 1e-12))
             divisions_.push_back(std::move(sides));
         std::vector<MatchOptions> divided;
-        for (const auto& regions : divisions_)
-            for (auto option : options) {
-                option.regions = &regions;
+        auto add = [&](const std::vector<const Regions*>& regions, bool strict) {
+            for (auto option : is_large() ? std::vector{best_options_} : options) {
                 option.patient = best_options_.patient;
+                option.regions = regions;
+                option.strict = strict;
                 option.limit = best_.time - 1;
-                divided.push_back(option);
+                divided.push_back(std::move(option));
             }
+        };
+        std::vector<const Regions*> all;
+        for (std::size_t i = 0; i < divisions_.size(); ++i) {
+            add({&divisions_[i]}, true);
+            add({&divisions_[i]}, false);
+            if (i < nested) all.push_back(&divisions_[i]);
+        }
+        if (nested > 1) add(all, true);
         keep_best_of(divided);
     }
 
-    // Eighths of the way from the bound to what was reached without a target.
+    // Eighths of the way from the bound to what was reached without a target. Where regions are kept
+    // strictly, slow hops are few anyway: so loosely too. Large plans get two targets.
     void sweep_targets() {
         constexpr int steps = 8;
-        std::vector<MatchOptions> guarded;
-        for (int step = 0; step < steps; ++step) {
-            auto option = best_options_;
-            option.target = bound_ + (best_.time - bound_) / steps * step;
-            option.limit = best_.time - 1;
-            guarded.push_back(option);
+        std::vector<MatchOptions> bases{best_options_}, guarded;
+        if (best_options_.strict && !is_large()) {
+            bases.push_back(best_options_);
+            bases.back().strict = false;
         }
+        for (auto option : bases)
+            for (int step = 0; step < steps; step += is_large() ? steps / 2 : 1) {
+                option.target = bound_ + (best_.time - bound_) / steps * step;
+                option.limit = best_.time - 1;
+                guarded.push_back(option);
+            }
         keep_best_of(guarded);
     }
 
@@ -159,7 +165,7 @@ class Search {
     const int threads_;
     Progress& progress_;
     const bool one_speed_;
-    const HopTimes patient_;  // what links are held for if hops wait for what they bring
+    HopTimes patient_;  // with links held until what they bring has arrived
     std::vector<Regions> divisions_;
     Schedule best_;
     MatchOptions best_options_;

@@ -15,8 +15,9 @@ from weft.topology.model import Topology
 
 _CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _MOST_OF_A_SHARE = 32  # an NPU's share of a buffer that all have is small already
-_MOST_TRANSFERS = 1 << 21
+_MOST_WORK = 1 << 21  # transfers in all
 _HOPS_OF_A_PATH = 4
+_NPUS_A_WEIGHT = 16  # so many more make a transfer behind switches dearer by one
 _WORTH = 1.005  # more chunks must gain at least this much
 _PATIENCE = 2  # counts in a row that may fail to
 
@@ -33,11 +34,12 @@ def best_chunking(
     which can hardly beat what was found. The search starts at the smallest promising count and
     climbs from there, up and then down.
     """
-    options = [replace(collective, chunks_per_share=k) for k in _counts(collective)]
+    options = [replace(collective, chunks_per_share=k) for k in _counts(topology, collective)]
     floors = [_forecast(topology, option, cost) for option in options]
     promising = min(floors) * _WORTH
     first = next(i for i, floor in enumerate(floors) if floor <= promising)
-    climb = _Climb(options, floors, produce, produce(options[first]))
+    work = [_work(topology, option) for option in options]
+    climb = _Climb(options, floors, work, produce, produce(options[first]), work[first])
     climb.along(range(first + 1, len(options)))
     climb.along(range(first - 1, -1, -1))
     return climb.best
@@ -47,11 +49,10 @@ def best_chunking(
 class _Climb:
     options: Sequence[Collective]
     floors: Sequence[float]
+    work: Sequence[int]
     produce: Callable[[Collective], Algorithm]
     best: Algorithm
-
-    def __post_init__(self) -> None:
-        self.spent = len(self.best.transfers)
+    spent: int
 
     def along(self, path: range) -> None:
         """Try options one after the other, until some in a row bring nothing."""
@@ -59,10 +60,9 @@ class _Climb:
         for i in path:
             if self.floors[i] * _WORTH >= self.best.time:
                 continue
-            cost = _transfers(self.options[i])
-            if misses == _PATIENCE or self.spent + cost > _MOST_TRANSFERS:
+            if misses == _PATIENCE or self.spent + self.work[i] > _MOST_WORK:
                 return
-            self.spent += cost
+            self.spent += self.work[i]
             tried = self.produce(self.options[i])
             if tried.time * _WORTH < self.best.time:
                 self.best, misses = tried, 0
@@ -70,18 +70,20 @@ class _Climb:
                 misses += 1
 
 
-def _counts(collective: Collective) -> list[int]:
-    """Sensible counts: chunks of some bytes, and not too many transfers."""
+def _counts(topology: Topology, collective: Collective) -> list[int]:
+    """Sensible counts: chunks of some bytes, and not too much work."""
     shares = collective.pattern.shares(collective.ranks)
     by_bytes = collective.size // (shares * collective.alignment)
-    by_transfers = _MOST_TRANSFERS // _transfers(replace(collective, chunks_per_share=1))
+    by_work = _MOST_WORK // _work(topology, replace(collective, chunks_per_share=1))
     most = _MOST_OF_A_SHARE if shares > 1 else _CANDIDATES[-1]
-    return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_transfers))]
+    return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_work))]
 
 
-def _transfers(collective: Collective) -> int:
-    """About how many transfers an algorithm has."""
-    each = _HOPS_OF_A_PATH if collective.pattern.own_buffers else collective.ranks
+def _work(topology: Topology, collective: Collective) -> int:
+    """About how many transfers are planned, relays included; behind switches each is dearer."""
+    each = _HOPS_OF_A_PATH if collective.pattern.own_buffers else topology.npus
+    if topology.switches and not collective.pattern.own_buffers:
+        each *= 1 + topology.npus // _NPUS_A_WEIGHT
     return collective.part_count * each * collective.chunks_per_share
 
 
