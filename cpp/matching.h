@@ -29,6 +29,7 @@ struct MatchOptions {
     std::uint64_t seed = 0;
     bool rotate = false;          // try destinations in turn instead of at random
     bool shuffle = false;         // try hops in random order instead of that of waking
+    bool alone = false;           // keep chunks to those who need them: see search.cpp
     bool patient = false;         // hold links until the chunk has arrived: see search.cpp
     std::vector<const Regions*> regions;  // send each chunk into a region once before again; the
                                           // coarsest division first

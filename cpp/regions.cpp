@@ -43,6 +43,25 @@ Regions joined_by(const Hops& hops, const std::vector<ps>& slow, ps slowest) {
 
 std::int32_t Regions::count() const { return 1 + *std::max_element(of.begin(), of.end()); }
 
+bool is_joined(const Hops& hops, std::span<const std::int32_t> npus) {
+    std::vector<bool> inside(hops.out.size(), false);
+    for (auto npu : npus) inside[npu] = true;
+    auto reaches_all = [&](const Rows& next, const std::vector<std::int32_t>& end) {
+        std::vector<bool> seen(hops.out.size(), false);
+        std::vector<std::int32_t> queue{npus.front()};
+        seen[npus.front()] = true;
+        for (std::size_t i = 0; i < queue.size(); ++i)
+            for (auto hop : next[queue[i]]) {
+                const auto npu = end[hop];
+                if (!inside[npu] || seen[npu]) continue;
+                seen[npu] = true;
+                queue.push_back(npu);
+            }
+        return queue.size() == npus.size();
+    };
+    return npus.empty() || (reaches_all(hops.out, hops.dst) && reaches_all(hops.in, hops.src));
+}
+
 std::vector<Regions> regions_by_speed(const Hops& hops, const HopTimes& times) {
     const auto slow = slowness(hops, times);
     auto levels = slow;

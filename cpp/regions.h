@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hops.h"
@@ -14,6 +15,9 @@ struct Regions {
 
     std::int32_t count() const;
 };
+
+// Whether every one of these NPUs reaches every other over hops between them alone.
+bool is_joined(const Hops& hops, std::span<const std::int32_t> npus);
 
 // One division for each clear step between link speeds, the coarsest first: NPUs joined by the
 // faster hops belong together, and the slower ones are for crossing, even those that end where

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "matching.h"
 #include "parallel.h"
@@ -22,6 +23,7 @@ class Search {
             options.push_back({.seed = seed, .rotate = true, .shuffle = !one_speed_, .regions = {}});
         options.push_back({.seed = seed, .shuffle = !one_speed_, .regions = {}});
         keep_best_of(options);
+        if (!close()) try_alone(options);
         if (!close_to(32) && can_wait()) try_patience(options.back());
         if (!close()) try_regions(options, bytes);
         if (!close() && !one_speed_) sweep_targets();
@@ -40,6 +42,36 @@ class Search {
     std::size_t work() const { return static_cast<std::size_t>(hops_.count()) * spread_.chunks(); }
     bool is_large() const { return work() > 1 << 21; }
 
+    // Groups that relay for each other fill links with what the others do not need. Where the
+    // takers of a chunk can pass it on among themselves, keep it to them.
+    void try_alone(std::vector<MatchOptions> options) {
+        alone_ = spread_;
+        bool any = false;
+        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk) {
+            if (spread_.reach[chunk] >= 0 || !can_be_alone(chunk)) continue;
+            alone_.reach[chunk] = spread_.takers[chunk];
+            any = true;
+        }
+        if (!any) return;
+        for (auto& option : options) {
+            option.alone = true;
+            option.limit = best_.time - 1;
+        }
+        keep_best_of(options);
+    }
+    bool can_be_alone(std::int32_t chunk) {
+        const auto number = spread_.takers[chunk];
+        const auto takers = spread_.sets[number];
+        if (static_cast<std::int32_t>(takers.size()) == network_.npus) return false;
+        const auto [known, is_new] = joined_.try_emplace(number, false);
+        if (is_new) known->second = is_joined(hops_, takers);
+        return known->second && std::all_of(spread_.holders[chunk].begin(),
+                                            spread_.holders[chunk].end(), [&](auto npu) {
+                                                return std::find(takers.begin(), takers.end(),
+                                                                 npu) != takers.end();
+                                            });
+    }
+
     // Where α does not block, a link is free a little before what it brought can be passed on, and
     // the next send takes what there is instead of what is best. Waiting costs α a hop; pushing
     // together wins most of it back. Behind switches it was never seen to help.
@@ -48,6 +80,7 @@ class Search {
         for (std::int32_t hop = 0; hop < hops_.count(); ++hop)
             patient_.holds[hop].length = times_.duration[hop];
         option.patient = true;
+        option.alone = best_options_.alone;
         option.limit = best_.time - 1;
         keep_best_of({option});
     }
@@ -82,6 +115,7 @@ class Search {
         auto add = [&](const std::vector<const Regions*>& regions, bool strict) {
             for (auto option : is_large() ? std::vector{best_options_} : options) {
                 option.patient = best_options_.patient;
+                option.alone = best_options_.alone;
                 option.regions = regions;
                 option.strict = strict;
                 option.limit = best_.time - 1;
@@ -138,7 +172,8 @@ class Search {
         in_parallel(options.size(), threads_, [&](std::size_t i) {
             if (i > met) return;
             const auto& times = options[i].patient ? patient_ : times_;
-            Schedule schedule = match(hops_, times, spread_, options[i], progress_);
+            const auto& spread = options[i].alone ? alone_ : spread_;
+            Schedule schedule = match(hops_, times, spread, options[i], progress_);
             const ps time = std::max(schedule.time, bound_);
             if (time == bound_) lower(met, i);
             lower(shortest, time);
@@ -166,6 +201,8 @@ class Search {
     Progress& progress_;
     const bool one_speed_;
     HopTimes patient_;  // with links held until what they bring has arrived
+    Spread alone_;      // with chunks kept to their takers, where these are joined
+    std::map<std::int32_t, bool> joined_;  // by set of takers
     std::vector<Regions> divisions_;
     Schedule best_;
     MatchOptions best_options_;
