@@ -36,6 +36,7 @@ def synthesize(
     switching: Switching = "cut-through",
     alignment: int = 16,
     progress: _core.Progress | None = None,
+    method: str = "auto",
 ) -> Result:
     """Synthesize an algorithm for collectives on a network; verify it; bound it.
 
@@ -64,7 +65,10 @@ def synthesize(
     latency_model, switching
         See `weft.CostModel`.
     alignment
-        Chunk boundaries fall on multiples of this many bytes.
+        With a name: chunk boundaries fall on multiples of this many bytes.
+    method
+        ``matching``, ``unicast``, ``trees``, ``steiner`` or ``direct`` to use that method only;
+        ``auto`` for the best of those that fit.
 
     Examples
     --------
@@ -96,6 +100,7 @@ def synthesize(
         trials=trials,
         threads=threads,
         progress=progress,
+        method=method,
     )
     seconds = time.perf_counter() - began
     return Result(algorithm, verify(algorithm), bound_of(algorithm), seconds)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
+from weft.clock import check_clock
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
-from weft.synthesis.clock import check_clock
 from weft.topology.model import Topology
 
 

@@ -53,6 +53,13 @@ class _Synth(click.Command):
     show_default=True,
     help="Chunk boundaries fall on multiples of this.",
 )
+@click.option(
+    "--method",
+    default="auto",
+    metavar="auto|matching|unicast|trees|steiner|direct",
+    show_default=True,
+    help="Use one method only.",
+)
 @click.option("-o", "--output", metavar="DIR", help="Save as Chakra execution traces, one a rank.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def synth(
@@ -64,6 +71,7 @@ def synth(
     latency_model: str,
     switching: str,
     alignment: str,
+    method: str,
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -110,6 +118,7 @@ def synth(
             latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
             switching=switching,  # type: ignore[arg-type]
             progress=report,
+            method=method,
         )
 
     result = progress.run("synthesizing", work)

@@ -9,17 +9,17 @@ from dataclasses import replace
 
 from weft import _core
 from weft.algorithm import Algorithm
+from weft.clock import check_clock
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.synthesis.chunking import best_chunking
-from weft.synthesis.clock import check_clock
-from weft.synthesis.engines import Settings
+from weft.synthesis.engines import METHODS, Settings
 from weft.synthesis.planning import planned
 from weft.synthesis.together import planned_together
 from weft.topology.model import Topology
 
-__all__ = ["produce"]
+__all__ = ["METHODS", "produce"]
 
 MAX_SEED = 2**63 - 1
 MAX_TRIALS = 1_000_000
@@ -36,6 +36,7 @@ def produce(
     trials: int = 1,
     threads: int | None = None,
     progress: _core.Progress | None = None,
+    method: str = "auto",
 ) -> Algorithm:
     """Synthesize one algorithm for all demands, which run at the same time.
 
@@ -51,6 +52,8 @@ def produce(
         any number of threads; by default one a core.
     progress
         Tells another thread how far the work is, and takes its word to give up.
+    method
+        One of `METHODS`: the only one to use, or ``auto`` for the best of those that fit.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def produce(
         topology.check_members(demand.group)
     check_clock(topology, demands)
     workers = min(threads, trials)
-    settings = Settings(cost, seed, threads // workers, progress or _core.Progress())
+    settings = Settings(cost, seed, threads // workers, progress or _core.Progress(), method)
 
     choose = choose_chunks or [False] * len(demands)
 

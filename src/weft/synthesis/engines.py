@@ -11,7 +11,7 @@ from weft import _core
 from weft.bound import quick_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
-from weft.errors import UnreachableError
+from weft.errors import InputError, UnreachableError, unknown_name
 from weft.synthesis.schedule import Schedule
 from weft.topology.model import Topology
 from weft.units import NEVER
@@ -22,6 +22,9 @@ _TIGHT = 1.001
 _ALIKE = 1 - 1 / 64
 # Trees are tried where another method leaves more than this between it and its goal.
 _CLOSE = 1.02
+
+
+METHODS = ("auto", "matching", "unicast", "trees", "steiner", "direct")
 
 
 @dataclass(frozen=True)
@@ -38,35 +41,77 @@ class Settings:
         Threads to work on.
     progress
         Tells another thread how far the work is, and takes its word to give up.
+    method
+        One of `METHODS`: the only one to use, or ``auto`` for the best of those that fit.
     """
 
     cost: CostModel
     seed: int
     threads: int
     progress: _core.Progress = field(default_factory=_core.Progress)
+    method: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise unknown_name("method", self.method, METHODS)
+
+    def insist(self, method: str, what: str) -> None:
+        """Raise if another method is asked for: only this one can plan `what`."""
+        if self.method not in ("auto", method):
+            raise InputError(f"method {self.method} cannot plan {what}; use {method} or auto")
 
 
 def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
     """Plan chunks that are not summed; also says by which method."""
-    alone = np.diff(chunks.set_offsets) == 1
-    if alone[chunks.post].all() and alone[chunks.pre].all():
+    if are_pairs(chunks) and settings.method in ("auto", "unicast"):
         return _plan_pairs(topology, chunks, settings), "unicast"
+    if settings.method == "unicast":
+        settings.insist("matching", "chunks with several takers or holders")
     slot = int(chunks.bytes.max(initial=1))
     goal = quick_bound(topology, chunks, settings.cost, slot)
+    if settings.method == "trees":
+        return _plan_broadcast(topology, chunks, settings, slot, goal), "trees"
+    schedule = _plan_spread(topology, chunks, settings, slot, goal)
+    far = settings.method == "auto" and schedule.time > goal * _CLOSE
+    if far and _has_one_root(chunks):
+        by_trees = _plan_broadcast(topology, chunks, settings, slot, goal)
+        if by_trees.time < schedule.time:
+            return by_trees, "trees"
+    return schedule, "matching"
+
+
+def are_pairs(chunks: Chunks) -> bool:
+    """Whether every chunk goes from one NPU to one other."""
+    alone = np.diff(chunks.set_offsets) == 1
+    return bool(alone[chunks.pre].all() and alone[chunks.post].all())
+
+
+def _plan_spread(
+    topology: Topology, chunks: Chunks, settings: Settings, slot: int, goal: int
+) -> Schedule:
+    """Plan by matching."""
     planned = _spread(topology, chunks, settings, slot, goal)
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)
     schedule = Schedule.from_core(topology, planned, slot)
     if schedule.time > goal * _TIGHT:
         schedule = schedule.tightened(topology, settings.cost, slot)
-    if _has_one_root(chunks) and schedule.time > goal * _CLOSE:
-        root = int(chunks.members(int(chunks.pre[0]))[0])
-        takers = chunks.members(int(chunks.post[0]))
-        reach = reach_of(chunks)
-        by_trees = plan_trees(topology, takers, reach, root, len(chunks), settings, slot, goal)
-        if by_trees.time < schedule.time:
-            return by_trees, "trees"
-    return schedule, "matching"
+    return schedule
+
+
+def _plan_broadcast(
+    topology: Topology, chunks: Chunks, settings: Settings, slot: int, goal: int
+) -> Schedule:
+    """Plan chunks that all have one holder and the same takers by trees."""
+    if not _has_one_root(chunks):
+        raise InputError(
+            "method trees plans all-reduce, broadcast and reduce among two NPUs or more; "
+            "use auto for others"
+        )
+    root = int(chunks.members(int(chunks.pre[0]))[0])
+    takers = chunks.members(int(chunks.post[0]))
+    reach = reach_of(chunks)
+    return plan_trees(topology, takers, reach, root, len(chunks), settings, slot, goal)
 
 
 def _plan_pairs(topology: Topology, chunks: Chunks, settings: Settings) -> Schedule:
@@ -187,9 +232,7 @@ def _spread(
     )
 
 
-def _unicast(
-    topology: Topology, chunks: Chunks, settings: Settings, goal: int
-) -> _core.Schedule:
+def _unicast(topology: Topology, chunks: Chunks, settings: Settings, goal: int) -> _core.Schedule:
     first = chunks.set_offsets
     return _core.unicast(
         topology.core,

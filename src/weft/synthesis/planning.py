@@ -2,65 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from weft.algorithm import Algorithm
+from weft.baselines import direct
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
-from weft.synthesis.engines import Settings, plan, plan_any
+from weft.synthesis.engines import Settings, are_pairs, plan, plan_any
 from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.schedule import Schedule, transfers_of
 from weft.topology.model import Topology
 
-# Steiner trees are tried where another method leaves more than this between it and its goal,
+# More methods are tried where the first leaves more than this between it and its goal,
 _CLOSE = 1.01
 # and where there are no more chunks, each for so many NPUs, than this.
 _MOST_DELIVERIES = 1 << 18
 
 
 def planned(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
-    """One plan for all chunks of the demands together: the better of two where they differ."""
+    """One plan for all chunks of the demands together: the best of those worth trying."""
+    if settings.method == "direct":
+        return direct(topology, demands, settings.cost)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
-    first = _algorithm(topology, settings, demands, chunks, *_phases(topology, settings, demands))
-    goal = quick_bound(topology, chunks, settings.cost)
-    if first.provenance["method"] == "steiner" or first.time <= goal * _CLOSE:
+    first = _algorithm(topology, settings, demands, *_phases(topology, settings, demands, chunks))
+    if settings.method != "auto" or _deliveries(chunks) > _MOST_DELIVERIES:
         return first
-    if _deliveries(chunks) > _MOST_DELIVERIES:
+    if first.time <= quick_bound(topology, chunks, settings.cost) * _CLOSE:
         return first
-    schedule, method = plan_any(topology, chunks, settings)
-    second = _algorithm(topology, settings, demands, chunks, [schedule], method)
-    return min(first, second, key=lambda algorithm: algorithm.time)
+    others = _others(topology, settings, demands, chunks, str(first.provenance["method"]))
+    return min([first, *others], key=lambda algorithm: algorithm.time)
+
+
+def _others(
+    topology: Topology,
+    settings: Settings,
+    demands: Sequence[Collective],
+    chunks: Chunks,
+    tried: str,
+) -> Iterator[Algorithm]:
+    """What another method makes of it."""
+    if tried != "steiner":
+        schedule, method = plan_any(topology, chunks, settings)
+        yield _algorithm(topology, settings, demands, [schedule], method)
+    if are_pairs(chunks):
+        yield direct(topology, demands, settings.cost)
 
 
 def _algorithm(
     topology: Topology,
     settings: Settings,
     demands: Sequence[Collective],
-    chunks: Chunks,
     phases: Sequence[Schedule],
     method: str,
 ) -> Algorithm:
-    transfers, routes = transfers_of(phases, topology, settings.cost, chunks.bytes)
+    sizes = np.concatenate([demand.chunks.bytes for demand in demands])
+    transfers, routes = transfers_of(phases, topology, settings.cost, sizes)
     made_by = {"method": method}
     return Algorithm(tuple(demands), transfers, topology, routes, settings.cost, made_by)
 
 
 def _phases(
-    topology: Topology, settings: Settings, demands: Sequence[Collective]
+    topology: Topology, settings: Settings, demands: Sequence[Collective], chunks: Chunks
 ) -> tuple[list[Schedule], str]:
     """Schedules one after the other, chunk by chunk, and the method's name."""
-    chunks = Chunks.concatenate([demand.chunks for demand in demands])
-    if all(demand.kind == "all-reduce" for demand in demands) and _is_even(chunks):
+    if settings.method == "steiner":
+        schedule, method = plan_any(topology, chunks, settings)
+    elif all(demand.kind == "all-reduce" for demand in demands) and _is_even(chunks):
         return all_reduce(topology, demands, settings)
-    if all(demand.kind == "gather" for demand in demands):
+    elif all(demand.kind == "gather" for demand in demands) or _are_even_sums(chunks):
         schedule, method = backwards(topology, chunks, settings)
-    elif not chunks.reduce.any() and (_are_pairs(chunks) or _is_even(chunks)):
+    elif not chunks.reduce.any() and (are_pairs(chunks) or _is_even(chunks)):
         schedule, method = plan(topology, chunks, settings)
-    elif chunks.reduce.all() and _has_one_taker_each(chunks) and _is_even(chunks):
-        schedule, method = backwards(topology, chunks, settings)
     else:
+        settings.insist("steiner", "sums for several takers, or chunks of many sizes")
         schedule, method = plan_any(topology, chunks, settings)
     return [schedule], method
 
@@ -71,14 +87,10 @@ def _is_even(chunks: Chunks) -> bool:
     return int(chunks.bytes.sum()) >= 0.95 * largest * len(chunks)
 
 
-def _are_pairs(chunks: Chunks) -> bool:
-    """Whether every chunk goes from one NPU to one other."""
-    alone = np.diff(chunks.set_offsets) == 1
-    return bool(alone[chunks.pre].all() and alone[chunks.post].all())
-
-
-def _has_one_taker_each(chunks: Chunks) -> bool:
-    return bool((np.diff(chunks.set_offsets)[chunks.post] == 1).all())
+def _are_even_sums(chunks: Chunks) -> bool:
+    """Whether all are sums of about one size, for one taker each."""
+    takers = np.diff(chunks.set_offsets)[chunks.post]
+    return bool(chunks.reduce.all() and (takers == 1).all()) and _is_even(chunks)
 
 
 def _deliveries(chunks: Chunks) -> int:

@@ -50,20 +50,31 @@ def all_reduce(
     at the edge idle in either half; trees that sum some chunks while others are spread do not
     let them.
     """
+    if settings.method == "trees" and len(demands) == 1:
+        return [_trees(topology, demands[0], settings)], "trees"
     phases, method = _scatter_and_gather(topology, demands, settings)
-    if len(demands) > 1:
+    if len(demands) > 1 or settings.method != "auto":
         return phases, method
-    chunks = demands[0].chunks
-    slot = int(chunks.bytes.max(initial=1))
-    goal = quick_bound(topology, chunks, settings.cost, slot)
+    goal = _goal(topology, demands[0], settings)
     if sum(phase.time for phase in phases) <= goal * _CLOSE:
         return phases, method
-    members = np.array(sorted(demands[0].group), dtype=np.int32)
-    reach, count = reach_of(chunks), len(chunks)
-    trees = plan_trees(topology, members, reach, None, count, settings, slot, goal)
+    trees = _trees(topology, demands[0], settings)
     if trees.time < sum(phase.time for phase in phases):
         return [trees], "trees"
     return phases, method
+
+
+def _goal(topology: Topology, demand: Collective, settings: Settings) -> int:
+    slot = int(demand.chunks.bytes.max(initial=1))
+    return quick_bound(topology, demand.chunks, settings.cost, slot)
+
+
+def _trees(topology: Topology, demand: Collective, settings: Settings) -> Schedule:
+    chunks = demand.chunks
+    members = np.array(sorted(demand.group), dtype=np.int32)
+    slot, goal = int(chunks.bytes.max(initial=1)), _goal(topology, demand, settings)
+    reach, count = reach_of(chunks), len(chunks)
+    return plan_trees(topology, members, reach, None, count, settings, slot, goal)
 
 
 def _scatter_and_gather(

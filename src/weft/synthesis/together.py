@@ -23,6 +23,8 @@ def planned_together(
     way, nothing better can be had.
     """
     demands = [algorithm.demands[0] for algorithm in single]
+    if settings.method == "direct":
+        return planned(topology, settings, demands)  # blind to what collides
     best = laid_over(topology, settings, demands, single)
     if best.time <= max(algorithm.time for algorithm in single):
         return best
