@@ -187,9 +187,7 @@ def _spread(
     )
 
 
-def _unicast(
-    topology: Topology, chunks: Chunks, settings: Settings, goal: int
-) -> _core.Schedule:
+def _unicast(topology: Topology, chunks: Chunks, settings: Settings, goal: int) -> _core.Schedule:
     first = chunks.set_offsets
     return _core.unicast(
         topology.core,
