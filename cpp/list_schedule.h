@@ -58,7 +58,8 @@ class Tasks {
             handle(edges_[edge].task);
     }
 
-    // Time until each task can start if no links are taken; and time from each task's start until all that waits for it, directly or not, has arrived.
+    // Time until each task could start if no link were ever taken; and time from each task's start
+    // until all that waits for it, directly or not, has arrived.
     // Tasks must have been added so that none waits for a later one.
     std::vector<ps> heads(const TimesBySize& times) const;
     std::vector<ps> tails(const TimesBySize& times) const;

@@ -114,7 +114,7 @@ class SteinerAttempt {
         }
     }
 
-    // Per bundle: the least time before anything reaches it, and the least after all that leaves it.
+    // Per bundle: the least time before anything reaches it, and the least after what it carries.
     std::vector<double> idle(const std::vector<ps>& tails) const {
         const auto heads = tasks_.heads(times_);
         const auto bundles = static_cast<std::size_t>(hops_.bundles.size());

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// Times are those of `sizes`: `times[s]` for chunks of the s-th. `bound` is a time to aim at. Time is
-// `never` if some chunk has no way to a taker.
+// `times[s]` are for chunks of the s-th of `sizes`; `bound` is a time to aim at. Time is `never` if
+// some chunk has no way to a taker.
 Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
                       const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
                       Progress& progress);

@@ -1,4 +1,4 @@
-// One Steiner tree at a time, grown from its root by the cheapest path to the next NPU it must join.
+// One Steiner tree at a time, grown by the cheapest path to the next NPU it must join.
 #pragma once
 
 #include <cstdint>
