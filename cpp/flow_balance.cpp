@@ -13,9 +13,9 @@ constexpr double longest = 0x1p36;            // of the lengths
 constexpr std::int64_t most_loads = 1 << 22;    // numbers kept: a load for each block and link
 constexpr std::size_t blocks_at_once = 2;       // under the same prices, on any number of threads
 constexpr std::int64_t most_blocks = 128;
-constexpr double first_steepness = 40, steeper = 1.1;
+constexpr double first_steepness = 40, steeper = 1.1, steepest = 2000;
 constexpr double met = 1 - 1e-5, gain = 1 + 1e-4;
-constexpr int passes_a_look = 2, looks_without_gain = 5;
+constexpr int passes_a_look = 2, looks_without_gain = 50;
 
 // Frank-Wolfe's method, block after block, on the sum over links of exp(steepness · load / largest
 // load). A block is a few sources with their flow; the derivatives are the prices of the links.
@@ -44,7 +44,10 @@ class Balancer {
         double steepness = first_steepness, before = best_.seconds;
         for (int idle = 0; budget > 0 && idle < looks_without_gain && !done(enough);) {
             std::vector<double> mean(net_.links(), 0.0);
-            for (int i = 0; i < passes_a_look; ++i, steepness *= steeper) pass(steepness, mean);
+            for (int i = 0; i < passes_a_look; ++i) {
+                pass(steepness, mean);
+                steepness = std::min(steepness * steeper, steepest);
+            }
             look(mean);
             budget -= (passes_a_look + 1) * visits;
             idle = best_.seconds > before * gain ? 0 : idle + 1;

@@ -170,3 +170,15 @@ def test_no_lengths_prove_too_much(case, data: st.DataObject) -> None:
     flows = flows_of(case.network, case.collective, case.cost)
     time, ideal = flows.prove(lengths, flows.total(lengths))
     assert 0 <= ideal <= time <= result.algorithm.time
+
+
+def test_where_there_is_no_way() -> None:
+    """What cannot go anywhere is for others to say; the rest still counts."""
+    for ends in ([], [(0, 1), (1, 0)]):
+        network = Topology.from_links(
+            "parts", 3, [a for a, _ in ends], [b for _, b in ends], [GB_S] * len(ends), 0
+        )
+        chunks = pairwise(network).chunks
+        assert quick_bound(network, chunks, CostModel(), MB) >= MB * 1000 * bool(ends)
+        with pytest.raises(weft.UnreachableError):
+            weft.synthesize(network, "all-to-all", 3 * MB)

@@ -41,8 +41,10 @@ def flow_bound(
     _known: int,
 ) -> Proof:
     """What the best lengths found prove."""
+    if not _worth_searching(classes):
+        return 0, "none", 0
     flows = Flows.of(topology, classes, cost)
-    if not flows.worth_searching:
+    if flows.none:
         return 0, "none", 0
     cheap = flows.candidate(landmarks=8)
     time, ideal = flows.prove(*cheap)
@@ -67,10 +69,17 @@ def flow_bound(
 
 def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> int:
     """What cheap lengths prove where every chunk has one holder and one taker, in picoseconds."""
-    flows = Flows.of(topology, classes, cost)
-    if not flows.worth_searching or not flows.all_alone:
+    alone = classes.set_sizes() == 1
+    if not (alone[classes.pre].all() and alone[classes.post].all() and _worth_searching(classes)):
         return 0
-    return flows.prove(*flows.candidate(landmarks=6))[0]
+    flows = Flows.of(topology, classes, cost)
+    return 0 if flows.none else flows.prove(*flows.candidate(landmarks=6))[0]
+
+
+def _worth_searching(classes: ChunkClasses) -> bool:
+    """Not if all have the same takers, or come from the same NPUs: cuts say as much."""
+    pre, post = classes.pre, classes.post
+    return len(classes) > 0 and bool((pre != pre[0]).any() and (post != post[0]).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +120,9 @@ class Flows:
         return cls(topology, classes, cost, src[rows], dst[rows], rows)
 
     @property
-    def all_alone(self) -> bool:
-        """Whether every chunk has one holder and one taker."""
-        sizes = self.classes.set_sizes()
-        return bool((sizes[self.classes.pre] == 1).all() and (sizes[self.classes.post] == 1).all())
-
-    @property
-    def worth_searching(self) -> bool:
-        """Not if all have the same takers, or come from the same NPUs: cuts say as much."""
-        pre, post = self.classes.pre, self.classes.post
-        return len(self.rows) > 0 and bool((pre != pre[0]).any() and (post != post[0]).any())
+    def none(self) -> bool:
+        """Whether nothing moves, or nothing can."""
+        return len(self.rows) == 0 or self.topology.links == 0
 
     @property
     def network(self) -> _core.Network:
