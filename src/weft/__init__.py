@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from weft.algorithm import Algorithm, Transfers
     from weft.api import load, synthesize
     from weft.bound import Bound, lower_bound
-    from weft.collective import Chunks, Collective
+    from weft.collective import (
+        Chunks,
+        Collective,
+        Plan,
+        layout_groups,
+        load_matrix,
+        load_pattern,
+        load_plan,
+    )
+    from weft.collective.custom import Move, all_to_allv, custom, permutation
     from weft.cost import CostModel
     from weft.errors import (
         FormatError,
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
         UnreachableError,
         WeftError,
     )
-    from weft.result import Result
+    from weft.result import GroupResult, Result
     from weft.topology import Topology, load_topology, write_topology
     from weft.verify import Verdict
 
@@ -33,7 +42,10 @@ __all__ = [
     "Collective",
     "CostModel",
     "FormatError",
+    "GroupResult",
     "InputError",
+    "Move",
+    "Plan",
     "Result",
     "Topology",
     "TopologyError",
@@ -41,9 +53,16 @@ __all__ = [
     "UnreachableError",
     "Verdict",
     "WeftError",
+    "all_to_allv",
+    "custom",
+    "layout_groups",
     "load",
+    "load_matrix",
+    "load_pattern",
+    "load_plan",
     "load_topology",
     "lower_bound",
+    "permutation",
     "synthesize",
     "write_topology",
 ]
@@ -52,7 +71,19 @@ _HOMES = {
     "weft.algorithm": ("Algorithm", "Transfers"),
     "weft.api": ("load", "synthesize"),
     "weft.bound": ("Bound", "lower_bound"),
-    "weft.collective": ("Chunks", "Collective"),
+    "weft.collective": (
+        "Chunks",
+        "Collective",
+        "Move",
+        "Plan",
+        "all_to_allv",
+        "custom",
+        "layout_groups",
+        "load_matrix",
+        "load_pattern",
+        "load_plan",
+        "permutation",
+    ),
     "weft.cost": ("CostModel",),
     "weft.errors": (
         "FormatError",
@@ -61,7 +92,7 @@ _HOMES = {
         "UnreachableError",
         "WeftError",
     ),
-    "weft.result": ("Result",),
+    "weft.result": ("GroupResult", "Result"),
     "weft.topology": ("Topology", "load_topology", "write_topology"),
     "weft.verify": ("Verdict",),
 }

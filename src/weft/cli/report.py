@@ -13,6 +13,7 @@ from weft.units import format_size, format_time
 
 _MOST_GROUPS = 32
 _MOST_LETTERS = 24
+_WIDEST = 200
 
 
 def print_tables(result: Result, output: str | None) -> None:
@@ -25,7 +26,13 @@ def print_tables(result: Result, output: str | None) -> None:
     console = Console()
     console.print(table)
     if len(result.groups) > 1:
-        console.print(_group_table(result.groups))
+        _print_whole(console, _group_table(result.groups))
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as it is: cells cut short would be worse than lines that wrap."""
+    wide = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
+    Console(width=max(console.width, wide)).print(table)
 
 
 def _title(result: Result) -> str:

@@ -46,7 +46,8 @@ def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[Docu
     except PlacedError as fault:
         line = line_of(document.text, fault.path) if fault.line is None else fault.line
         place = f"{where}:" if line is None else f"{where} line {line}:"
-        raise FormatError(f"{place} {fault.message}") from None
+        sentence = " ".join(fault.message.split())  # what it quotes may have lines
+        raise FormatError(f"{place} {sentence}") from None
 
 
 def _read_bytes(path: Path, kind: str) -> bytes:
