@@ -58,9 +58,7 @@ class Router {
         ++opened_;
         if (target.reach < 0) std::fill(open_.begin(), open_.end(), opened_);
         else for (auto npu : unicast_.sets[target.reach]) open_[npu] = opened_;
-        open_[target.dst] = opened_;
     }
-    // A chunk may leave its source, wherever that is, but goes nowhere else that is closed.
     bool is_open(std::int32_t npu) const { return open_[npu] == opened_; }
 
     // Hops from every NPU to every target; false if some chunk has no way.
@@ -73,10 +71,9 @@ class Router {
             queue.assign(1, targets_[t].dst);
             distance[targets_[t].dst] = 0;
             for (std::size_t i = 0; i < queue.size(); ++i) {
-                if (!is_open(queue[i])) continue;
                 for (auto hop : hops_.in[queue[i]]) {
                     auto& there = distance[hops_.src[hop]];
-                    if (there != unreached) continue;
+                    if (there != unreached || !is_open(hops_.src[hop])) continue;
                     there = static_cast<std::uint16_t>(distance[queue[i]] + 1);
                     queue.push_back(hops_.src[hop]);
                 }
@@ -160,11 +157,11 @@ class Router {
             const auto [so_far, npu] = heap_.back();
             heap_.pop_back();
             if (npu == until) return;
-            if (so_far > cost_[npu] || !is_open(npu)) continue;
+            if (so_far > cost_[npu]) continue;
             for (auto hop : hops_.in[npu]) {
                 const auto from = hops_.src[hop];
                 const double sum = so_far + cost(hop);
-                if (sum >= cost_[from]) continue;
+                if (sum >= cost_[from] || !is_open(from)) continue;
                 cost_[from] = sum;
                 via_[from] = hop;
                 heap_.push_back({sum, from});
