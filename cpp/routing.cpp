@@ -28,7 +28,7 @@ class Router {
         find_targets();
     }
 
-    Routing run() {
+    RoutedPaths run() {
         const bool all_found = find_distances();
         if (all_found) {
             take_shortest_paths();
@@ -175,6 +175,7 @@ class Router {
     static constexpr int gentle_doublings = 3, first_doublings = 4, most_doublings = 7;
     // A move that gains less is not worth the restlessness.
     static constexpr double worth_moving = 0.999;
+    static constexpr double near_bound = 1.001;
     static constexpr double work_of_a_pass = 1 << 21;
 
     const Hops& hops_;
@@ -252,7 +253,7 @@ void Router::balance() {
     const auto batch = static_cast<std::int32_t>(std::ceil(work / work_of_a_pass));
     const int patience = batch > 1 ? 1 : 4;
     double least = loads_.largest();
-    for (int pass = 0, misses = 0; misses < patience && least > bound_; ++pass) {
+    for (int pass = 0, misses = 0; misses < patience && least > near_bound * bound_; ++pass) {
         // Just below the largest load: nearer than that, and short paths are not worth anything.
         loads_.aim(std::max(bound_, 0.95 * loads_.largest()),
                    std::min(first_doublings + pass, most_doublings));
@@ -266,7 +267,7 @@ void Router::balance() {
 
 }  // namespace
 
-Routing route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
+RoutedPaths route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
               Progress& progress) {
     return Router(hops, unicast, seed, bound, progress).run();
 }
