@@ -18,7 +18,8 @@ class Congestion {
   public:
     Congestion(const Hops& hops, const std::vector<HopTimes>& times)
         : hops_(hops), steps_(static_cast<std::int64_t>(hops.steps.items.size())),
-          load_(hops.bundles.size(), 0) {
+          load_(hops.bundles.size(), 0), is_simple_(hops.single_links && times.size() == 1),
+          cost_(is_simple_ ? hops.count() : 0) {
         own_.reserve(times.size() * steps_);
         base_.reserve(times.size() * hops.count());
         for (const auto& kind : times) {
@@ -36,16 +37,13 @@ class Congestion {
     void aim(double target, int doublings) {
         per_target_ = 1 / target;
         doublings_ = doublings;
+        if (is_simple_)
+            for (std::int32_t hop = 0; hop < hops_.count(); ++hop) cost_[hop] = work_out(hop, 0);
     }
 
     // What it costs to add a chunk of a size to a hop.
     double cost(std::int32_t hop, std::int32_t size) const {
-        const double* own = own_.data() + size * steps_;
-        double sum = base_[static_cast<std::int64_t>(size) * hops_.count() + hop];
-        if (hops_.single_links) return sum + own[hop] * steepness(load_[hop] + own[hop]);
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
-            sum += own[i] * steepness(load_[hops_.steps.items[i]] + own[i]);
-        return sum;
+        return is_simple_ ? cost_[hop] : work_out(hop, size);
     }
     double cost(std::span<const std::int32_t> path, std::int32_t size) const {
         double sum = 0;
@@ -72,6 +70,13 @@ class Congestion {
   private:
     static constexpr double duration_weight = 0.02;
 
+    double work_out(std::int32_t hop, std::int32_t size) const {
+        const double* own = own_.data() + size * steps_;
+        double sum = base_[static_cast<std::int64_t>(size) * hops_.count() + hop];
+        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
+            sum += own[i] * steepness(load_[hops_.steps.items[i]] + own[i]);
+        return sum;
+    }
     double steepness(double load) const {
         double power = load * per_target_;
         for (int i = 0; i < doublings_; ++i) power *= power;
@@ -82,12 +87,16 @@ class Congestion {
         for (auto hop : path)
             for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
                 load_[hops_.steps.items[i]] += sign * own[i];
+        if (is_simple_)
+            for (auto hop : path) cost_[hop] = work_out(hop, 0);
     }
 
     const Hops& hops_;
     std::int64_t steps_;
     std::vector<double> load_;        // per bundle: mean over its links
     std::vector<double> own_, base_;  // per size: by step, by hop
+    bool is_simple_;            // one size, and no two hops share a link: costs are kept
+    std::vector<double> cost_;  // per hop, if so
     double per_target_ = 1;
     int doublings_ = 3;
 };

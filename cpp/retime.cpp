@@ -9,38 +9,50 @@
 namespace weft {
 namespace {
 
-// What a hop costs on each route for one size of chunk, worked out when first asked.
-class RouteTimes {
-  public:
-    RouteTimes(const Network& net, const Rows& routes, CostModel cost, std::int64_t bytes)
-        : net_(net), routes_(routes), cost_(cost), bytes_(bytes), duration_(routes.size(), -1),
-          holds_(routes.items.size()) {}
+struct RouteTimes {
+    ps duration = -1;
+    std::vector<Hold> holds;
+};
 
-    ps duration(std::int32_t route) {
-        if (duration_[route] < 0) work_out(route);
-        return duration_[route];
+// What a hop costs on a route for a size of chunk, worked out when first asked. Where hardly two
+// chunks are of one size not all can be kept.
+class TimesBySize {
+  public:
+    TimesBySize(const Network& net, const Rows& routes, CostModel cost)
+        : net_(net), routes_(routes), cost_(cost) {}
+
+    const RouteTimes& of(std::int64_t bytes, std::int32_t route) {
+        auto found = by_size_.find(bytes);
+        if (found == by_size_.end()) {
+            if (by_size_.size() == most_sizes) return work_out(bytes, route, passing_);
+            found = by_size_.try_emplace(bytes, routes_.size()).first;
+        }
+        auto& times = found->second[route];
+        return times.duration < 0 ? work_out(bytes, route, times) : times;
     }
-    const Hold* holds(std::int32_t route) const { return holds_.data() + routes_.offsets[route]; }
 
   private:
-    void work_out(std::int32_t route) {
+    const RouteTimes& work_out(std::int64_t bytes, std::int32_t route, RouteTimes& times) {
         speeds_.clear();
         for (auto link : routes_[route]) speeds_.push_back(net_.speed[link]);
-        duration_[route] =
-            hop(cost_, bytes_, speeds_, {holds_.data() + routes_.offsets[route], speeds_.size()});
+        times.holds.resize(speeds_.size());
+        times.duration = hop(cost_, bytes, speeds_, times.holds);
+        return times;
     }
+
+    static constexpr std::size_t most_sizes = 64;
+
     const Network& net_;
     const Rows& routes_;
     CostModel cost_;
-    std::int64_t bytes_;
-    std::vector<ps> duration_;
-    std::vector<Hold> holds_;
+    std::unordered_map<std::int64_t, std::vector<RouteTimes>> by_size_;
+    RouteTimes passing_;
     std::vector<Speed> speeds_;
 };
 
 // The earliest start from `start` on at which all links of a route are free when it needs them.
 ps first_fit(const std::vector<Calendar>& calendars, std::span<const std::int32_t> links,
-             const Hold* holds, ps start) {
+             std::span<const Hold> holds, ps start) {
     for (bool fits = false; !fits;) {
         fits = true;
         for (std::size_t k = 0; k < links.size(); ++k) {
@@ -116,15 +128,13 @@ class Placement {
   public:
     Placement(const Network& net, const Rows& routes, CostModel cost, const RowView& rows,
               std::span<const std::int64_t> chunk_bytes)
-        : net_(net), routes_(routes), cost_(cost), chunk_bytes_(chunk_bytes),
+        : routes_(routes), chunk_bytes_(chunk_bytes), times_(net, routes, cost),
           arrivals_(rows, net.npus, chunk_bytes.size()), calendars_(net.links()) {}
 
     void place(std::int32_t chunk, std::int32_t src, std::int32_t dst, std::int32_t route,
                ps& start, ps& end) {
-        auto& costs = times_of(chunk_bytes_[chunk]);
-        const ps duration = costs.duration(route);
+        const auto& [duration, holds] = times_.of(chunk_bytes_[chunk], route);
         const auto links = routes_[route];
-        const Hold* holds = costs.holds(route);
         start = first_fit(calendars_, links, holds, arrivals_.at(src, chunk));
         end = start + duration;
         for (std::size_t k = 0; k < links.size(); ++k)
@@ -133,23 +143,9 @@ class Placement {
     }
 
   private:
-    // Where hardly two chunks are of one size, to keep the times of all would be too much.
-    RouteTimes& times_of(std::int64_t bytes) {
-        auto found = by_size_.find(bytes);
-        if (found == by_size_.end()) {
-            if (by_size_.size() == most_sizes) by_size_.clear();
-            found = by_size_.try_emplace(bytes, net_, routes_, cost_, bytes).first;
-        }
-        return found->second;
-    }
-
-    static constexpr std::size_t most_sizes = 256;
-
-    const Network& net_;
     const Rows& routes_;
-    CostModel cost_;
     std::span<const std::int64_t> chunk_bytes_;
-    std::unordered_map<std::int64_t, RouteTimes> by_size_;
+    TimesBySize times_;
     Arrivals arrivals_;
     std::vector<Calendar> calendars_;
 };

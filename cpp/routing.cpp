@@ -28,7 +28,7 @@ class Router {
         find_targets();
     }
 
-    Routing run() {
+    RoutedPaths run() {
         const bool all_found = find_distances();
         if (all_found) {
             take_shortest_paths();
@@ -58,9 +58,7 @@ class Router {
         ++opened_;
         if (target.reach < 0) std::fill(open_.begin(), open_.end(), opened_);
         else for (auto npu : unicast_.sets[target.reach]) open_[npu] = opened_;
-        open_[target.dst] = opened_;
     }
-    // A chunk may leave its source, wherever that is, but goes nowhere else that is closed.
     bool is_open(std::int32_t npu) const { return open_[npu] == opened_; }
 
     // Hops from every NPU to every target; false if some chunk has no way.
@@ -73,10 +71,9 @@ class Router {
             queue.assign(1, targets_[t].dst);
             distance[targets_[t].dst] = 0;
             for (std::size_t i = 0; i < queue.size(); ++i) {
-                if (!is_open(queue[i])) continue;
                 for (auto hop : hops_.in[queue[i]]) {
                     auto& there = distance[hops_.src[hop]];
-                    if (there != unreached) continue;
+                    if (there != unreached || !is_open(hops_.src[hop])) continue;
                     there = static_cast<std::uint16_t>(distance[queue[i]] + 1);
                     queue.push_back(hops_.src[hop]);
                 }
@@ -160,11 +157,11 @@ class Router {
             const auto [so_far, npu] = heap_.back();
             heap_.pop_back();
             if (npu == until) return;
-            if (so_far > cost_[npu] || !is_open(npu)) continue;
+            if (so_far > cost_[npu]) continue;
             for (auto hop : hops_.in[npu]) {
                 const auto from = hops_.src[hop];
                 const double sum = so_far + cost(hop);
-                if (sum >= cost_[from]) continue;
+                if (sum >= cost_[from] || !is_open(from)) continue;
                 cost_[from] = sum;
                 via_[from] = hop;
                 heap_.push_back({sum, from});
@@ -178,6 +175,7 @@ class Router {
     static constexpr int gentle_doublings = 3, first_doublings = 4, most_doublings = 7;
     // A move that gains less is not worth the restlessness.
     static constexpr double worth_moving = 0.999;
+    static constexpr double near_bound = 1.001;
     static constexpr double work_of_a_pass = 1 << 21;
 
     const Hops& hops_;
@@ -255,7 +253,7 @@ void Router::balance() {
     const auto batch = static_cast<std::int32_t>(std::ceil(work / work_of_a_pass));
     const int patience = batch > 1 ? 1 : 4;
     double least = loads_.largest();
-    for (int pass = 0, misses = 0; misses < patience && least > bound_; ++pass) {
+    for (int pass = 0, misses = 0; misses < patience && least > near_bound * bound_; ++pass) {
         // Just below the largest load: nearer than that, and short paths are not worth anything.
         loads_.aim(std::max(bound_, 0.95 * loads_.largest()),
                    std::min(first_doublings + pass, most_doublings));
@@ -269,7 +267,7 @@ void Router::balance() {
 
 }  // namespace
 
-Routing route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
+RoutedPaths route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
               Progress& progress) {
     return Router(hops, unicast, seed, bound, progress).run();
 }

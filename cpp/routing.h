@@ -8,14 +8,14 @@
 
 namespace weft {
 
-struct Routing {
+struct RoutedPaths {
     Paths paths;
     ps load = 0;             // how long the busiest link is held
     bool all_found = false;  // whether every chunk has a way
 };
 
 // `bound`: the whole takes at least that long, so links may be held that long without harm.
-Routing route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
+RoutedPaths route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
               Progress& progress);
 
 }  // namespace weft

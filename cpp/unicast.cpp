@@ -15,6 +15,7 @@ namespace {
 
 // How close to what can be had is close enough.
 constexpr double close_enough = 1.002;
+constexpr std::int64_t most_at_a_time = 1 << 22;
 
 // The first of several schedules that is short enough, else the shortest.
 template <class Make>
@@ -38,13 +39,15 @@ ps nearly(ps time) { return static_cast<ps>(static_cast<double>(time) * close_en
 
 Schedule attempt(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
                  int threads, Progress& progress) {
-    const Routing routing = route(hops, unicast, seed, bound, progress);
-    if (!routing.all_found || progress.cancelled) return {};
+    const RoutedPaths routed = route(hops, unicast, seed, bound, progress);
+    if (!routed.all_found || progress.cancelled) return {};
     // Much freedom keeps links busy in between, little of it shortens the end.
     constexpr std::array<double, 3> urgencies{0.25, 1, 0};
-    return first_or_best(urgencies.size(), threads, nearly(std::max(bound, routing.load)),
+    // The first is mostly good enough; of large ones two at a time would take much memory.
+    const int at_a_time = routed.paths.hops() > most_at_a_time ? 1 : threads;
+    return first_or_best(urgencies.size(), at_a_time, nearly(std::max(bound, routed.load)),
                          [&](std::size_t i) {
-                             return schedule_paths(hops, unicast, routing.paths, routing.load,
+                             return schedule_paths(hops, unicast, routed.paths, routed.load,
                                                    {urgencies[i], seed + i}, progress);
                          });
 }
