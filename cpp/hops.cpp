@@ -10,8 +10,9 @@ namespace {
 // Collects hops while walking from each NPU through the switches around it.
 class HopFinder {
   public:
-    explicit HopFinder(const Network& net)
-        : net_(net), distance_(net.nodes(), -1), before_(net.nodes()) {}
+    HopFinder(const Network& net, std::int64_t least_buffer)
+        : net_(net), least_buffer_(least_buffer), distance_(net.nodes(), -1),
+          before_(net.nodes()) {}
 
     Hops find() {
         add_direct_links();
@@ -51,7 +52,8 @@ class HopFinder {
     void bundle_links() {
         std::vector<std::int32_t> links;
         for (std::int32_t link = 0; link < net_.links(); ++link)
-            if (net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link]))
+            if ((net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link])) &&
+                net_.speed[link].buffer >= least_buffer_)
                 links.push_back(link);
         auto key = [&](std::int32_t l) {
             return std::tuple(net_.src[l], net_.dst[l], net_.speed[l].bandwidth,
@@ -114,6 +116,7 @@ class HopFinder {
     }
 
     const Network& net_;
+    const std::int64_t least_buffer_;  // of a switch that can be crossed
     Hops hops_;
     std::vector<std::vector<Bundle>> bundles_from_;
     std::vector<std::int32_t> distance_;
@@ -124,7 +127,9 @@ class HopFinder {
 
 }  // namespace
 
-Hops find_hops(const Network& network) { return HopFinder(network).find(); }
+Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes) {
+    return HopFinder(network, cost.store_and_forward ? bytes : 0).find();
+}
 
 HopTimes time_hops(const Network& network, const Hops& hops, CostModel cost, std::int64_t bytes) {
     HopTimes times;

@@ -22,8 +22,9 @@ struct Hops {
 };
 
 // All direct links, and for each pair of NPUs the shortest ways through switches (at most
-// `max_paths_per_pair` of them, in order of switch numbers).
-Hops find_hops(const Network& network);
+// `max_paths_per_pair` of them, in order of switch numbers). With store-and-forward, switches whose
+// buffer is smaller than a chunk of `bytes` are no way.
+Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes);
 
 inline constexpr int max_paths_per_pair = 16;
 

@@ -119,13 +119,14 @@ Times tighten(const Network& network, const Rows& routes, CostModel cost, const 
               std::vector<std::int32_t>& order) {
     const std::vector<std::int64_t> sizes(chunks, bytes);
     const Rows back_routes = turned_round(routes);
+    const Network back_network = network.reversed();
     auto by_latest_end = [](std::vector<ps> end) {
         const ps last = latest(end);
         for (auto& time : end) time = last - time;
         return order_by(end);
     };
     Times back = times, forth = times;
-    Placement backwards(network, back_routes, cost, sizes);
+    Placement backwards(back_network, back_routes, cost, sizes);
     for (auto i : by_latest_end(times.end))
         backwards.place(rows.chunk[i], rows.dst[i], rows.src[i], rows.route[i], back.start[i],
                         back.end[i]);

@@ -53,7 +53,7 @@ Scheduled planned(const Network& network, CostModel cost, std::int64_t bytes, Pl
     Schedule schedule;
     {
         nb::gil_scoped_release release;
-        hops = find_hops(network);
+        hops = find_hops(network, cost, bytes);
         times = time_hops(network, hops, cost, bytes);
         schedule = plan(hops, times);
     }

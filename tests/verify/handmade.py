@@ -140,6 +140,13 @@ def star_all_gather(blocking: bool, store_and_forward: bool, slow_up: bool) -> A
     return Algorithm((collective,), table(rows, duration), star(n, up, down), star_routes(n), cost)
 
 
+def with_buffer(algorithm: Algorithm, size: int) -> Algorithm:
+    """The same on a network whose switches store `size` bytes; it need not be right any more."""
+    network = algorithm.topology
+    limits = dict.fromkeys(range(network.npus, network.nodes), size)
+    return replace(algorithm, topology=network.with_switches(buffers=limits))
+
+
 def crossing_all_reduce() -> Algorithm:
     """Two partial sums cross, one by way of NPU 2: no tree, and no places needed."""
     duration = SHARE * 1000 + 2 * LATENCY

@@ -66,7 +66,8 @@ def _hop(a: Algorithm, row: int) -> tuple[int, list[tuple[int, int, int]]]:
     slowest = pushes.index(max(pushes)) if pushes else 0
     holds = []
     for i, link in enumerate(links):
-        length = pushes[i] + (alphas[i] if a.cost.latency_model == "blocking" else 0)
+        length = pushes[i] if forward else _held(a, size, links, i, slowest)
+        length += alphas[i] if a.cost.latency_model == "blocking" else 0
         if forward:
             begin = sum(pushes[:i]) + sum(alphas[:i])
         else:
@@ -76,8 +77,29 @@ def _hop(a: Algorithm, row: int) -> tuple[int, list[tuple[int, int, int]]]:
     return duration, holds
 
 
+def _held(a: Algorithm, size: int, links: list[int], i: int, slowest: int) -> int:
+    """How long link i is held: as any link between it and the slowest holds back what flows."""
+    lengths = []
+    for j in range(min(i, slowest), max(i, slowest) + 1):
+        between = [int(a.topology.dst[link]) for link in links[min(i, j) : max(i, j)]]
+        stored = sum(a.topology.buffers.get(switch, size) for switch in between)
+        lengths.append(-(-max(0, size - stored) * 10**12 // int(a.topology.bandwidth[links[j]])))
+    return max(lengths)
+
+
+def _chunks_fit(a: Algorithm) -> bool:
+    """Whether every switch that forwards whole chunks can store those it forwards."""
+    return a.cost.switching == "cut-through" or all(
+        a.topology.buffers.get(int(a.topology.dst[link]), 1 << 62) >= a.chunks.bytes[chunk]
+        for row, chunk in enumerate(a.transfers.chunk)
+        for link in _links(a, row)
+    )
+
+
 def _times_fit(a: Algorithm) -> bool:
     t = a.transfers
+    if not _chunks_fit(a):
+        return False
     holds = []
     for row in range(len(t)):
         duration, mine = _hop(a, row)

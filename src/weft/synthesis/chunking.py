@@ -32,7 +32,10 @@ def best_chunking(
     which can hardly beat what was found. The search starts at the smallest promising count and
     climbs from there, up and then down.
     """
-    options = [replace(collective, chunks_per_share=k) for k in _counts(collective)]
+    counts = _counts(collective)
+    if cost.switching == "store-and-forward" and topology.buffers:
+        counts = _fitting(counts, collective, min(topology.buffers.values()))
+    options = [replace(collective, chunks_per_share=k) for k in counts]
     floors = [_forecast(topology, option, cost) for option in options]
     promising = min(floors) * _WORTH
     first = next(i for i, floor in enumerate(floors) if floor <= promising)
@@ -76,6 +79,24 @@ def _counts(collective: Collective) -> list[int]:
     by_transfers = _MOST_TRANSFERS // _transfers(collective)
     most = _MOST_OF_A_SHARE if collective.pattern.shares else _CANDIDATES[-1]
     return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_transfers))]
+
+
+def _fitting(counts: list[int], collective: Collective, room: int) -> list[int]:
+    """The counts whose chunks fit in `room` bytes; if none does, the least that does.
+
+    If that is too many, the counts as they are: there may be a way besides the small buffers.
+    """
+    shares = collective.ranks if collective.pattern.shares else 1
+    units = -(-collective.size // collective.alignment)
+    units_a_chunk = room // collective.alignment
+    if units_a_chunk == 0:
+        return counts
+    least = -(-units // (shares * units_a_chunk))
+    if least > counts[-1] and _transfers(replace(collective, chunks_per_share=least)) <= (
+        _MOST_TRANSFERS
+    ):
+        return [least]
+    return [k for k in counts if k >= least] or counts
 
 
 def _transfers(collective: Collective) -> int:
