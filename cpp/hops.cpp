@@ -1,18 +1,21 @@
 #include "hops.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace weft {
 namespace {
+
+constexpr std::int64_t most_ways = 16;      // for a pair of NPUs
+constexpr std::int64_t most_hops = 1 << 17;  // about so many in all: every pair has one at least
 
 // Collects hops while walking from each NPU through the switches around it.
 class HopFinder {
   public:
     HopFinder(const Network& net, std::int64_t least_buffer)
         : net_(net), least_buffer_(least_buffer), distance_(net.nodes(), -1),
-          before_(net.nodes()) {}
+          before_(net.nodes()), ways_(net.nodes()),
+          ways_per_pair_(std::clamp<std::int64_t>(most_hops / net.npus / net.npus, 1, most_ways)) {}
 
     Hops find() {
         add_direct_links();
@@ -88,10 +91,8 @@ class HopFinder {
             }
         }
         std::sort(ends.begin(), ends.end());
-        for (auto end : ends) {
-            paths_left_ = max_paths_per_pair;
-            add_paths(npu, end, end);
-        }
+        count_ways(npu, queue, ends);
+        for (auto end : ends) add_paths(npu, end);
         for (auto* list : {&queue, &ends})
             for (auto node : *list) {
                 distance_[node] = -1;
@@ -99,20 +100,41 @@ class HopFinder {
             }
     }
 
-    // Follows the shortest ways from `node` back to `npu`; `path_` holds the bundles behind it.
-    void add_paths(std::int32_t npu, std::int32_t node, std::int32_t end) {
-        if (node == npu) {
-            hops_.steps.items.insert(hops_.steps.items.end(), path_.rbegin(), path_.rend());
-            close_hop(npu, end);
-            --paths_left_;
-            return;
-        }
-        for (auto [bundle, from] : before_[node]) {
-            if (paths_left_ == 0) return;
-            path_.push_back(bundle);
-            add_paths(npu, from, end);
-            path_.pop_back();
-        }
+    // How many shortest ways lead to each node; `queue` is in order of distance.
+    void count_ways(std::int32_t npu, const std::vector<std::int32_t>& queue,
+                    const std::vector<std::int32_t>& ends) {
+        constexpr std::uint64_t plenty = std::uint64_t{1} << 40;
+        for (auto* list : {&queue, &ends})
+            for (auto node : *list) {
+                ways_[node] = node == npu;
+                for (auto [bundle, from] : before_[node])
+                    ways_[node] = std::min(ways_[node] + ways_[from], plenty);
+            }
+    }
+
+    // All shortest ways to `end`, or some, spread evenly and shifted by the number of the end: so all
+    // are used, and what goes to neighbours at one time goes different ways.
+    void add_paths(std::int32_t npu, std::int32_t end) {
+        const auto ways = ways_[end], taken = std::min<std::uint64_t>(ways, ways_per_pair_);
+        const auto first = ways == taken ? 0 : static_cast<std::uint64_t>(end);
+        for (std::uint64_t i = 0; i < taken; ++i) add_path(npu, end, (first + i * ways / taken) % ways);
+    }
+
+    // Way number `way` of those to `end`, counted in order of switch numbers.
+    void add_path(std::int32_t npu, std::int32_t end, std::uint64_t way) {
+        path_.clear();
+        for (auto node = end; node != npu;)
+            for (auto [bundle, from] : before_[node]) {
+                if (way >= ways_[from]) {
+                    way -= ways_[from];
+                    continue;
+                }
+                path_.push_back(bundle);
+                node = from;
+                break;
+            }
+        hops_.steps.items.insert(hops_.steps.items.end(), path_.rbegin(), path_.rend());
+        close_hop(npu, end);
     }
 
     const Network& net_;
@@ -121,8 +143,9 @@ class HopFinder {
     std::vector<std::vector<Bundle>> bundles_from_;
     std::vector<std::int32_t> distance_;
     std::vector<std::vector<Bundle>> before_;  // shortest ways into a node: bundle, node before
+    std::vector<std::uint64_t> ways_;          // shortest ways from the NPU to each node
     std::vector<std::int32_t> path_;
-    int paths_left_ = 0;
+    const std::int64_t ways_per_pair_;
 };
 
 }  // namespace

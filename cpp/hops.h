@@ -21,12 +21,10 @@ struct Hops {
     std::int32_t count() const { return static_cast<std::int32_t>(src.size()); }
 };
 
-// All direct links, and for each pair of NPUs the shortest ways through switches (at most
-// `max_paths_per_pair` of them, in order of switch numbers). With store-and-forward, switches whose
-// buffer is smaller than a chunk of `bytes` are no way.
+// All direct links, and for each pair of NPUs the shortest ways through switches, in order of switch
+// numbers: at most 16, and fewer on large networks. With store-and-forward, switches whose buffer is
+// smaller than a chunk of `bytes` are no way.
 Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes);
-
-inline constexpr int max_paths_per_pair = 16;
 
 // What each hop costs for chunks of one size.
 struct HopTimes {

@@ -73,7 +73,7 @@ def star(npus: int) -> Algorithm:
         np.where(np.arange(2 * npus) % 2 == 0, 0, 700_000),
         switches=1,
     ).without(npus=[npus - 1])
-    topology = topology.with_switches(buffers={npus: 5000})
+    topology = topology.with_switches(buffers={npus: 5000}, copying=[npus])
     group = topology.members[::-1]
     demand = Collective.of("broadcast", group, 100, 2, root=int(group[0]), alignment=4)
     root = int(group[0])

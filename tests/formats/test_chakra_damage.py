@@ -228,9 +228,10 @@ def _topology(folder, **changes):
     edit.write()
 
 
-def test_a_trace_from_before_buffers_has_none(saved):
-    _topology(saved, buffers=None)
+def test_switches_of_older_traces_have_no_limit_and_do_not_copy(saved):
+    _topology(saved, buffers=None, copying=None)
     assert not chakra.load(saved).topology.buffers
+    assert not chakra.load(saved).topology.copying
 
 
 def test_a_buffer_of_no_switch_is_refused(saved):

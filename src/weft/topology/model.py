@@ -41,6 +41,8 @@ class Topology:
     buffers
         Bytes that a switch can hold back, by the switch's node number; those not named have no
         limit. See ``docs/cost-model.md``.
+    copying
+        Switches, by node number, that send one transmission on to several (multicast).
     """
 
     name: str
@@ -52,6 +54,7 @@ class Topology:
     latency: NDArray[np.int64]
     removed: frozenset[int] = field(default=frozenset())
     buffers: Mapping[int, int] = field(default_factory=dict)
+    copying: frozenset[int] = field(default=frozenset())
 
     @classmethod
     def from_links(
@@ -155,17 +158,23 @@ class Topology:
         changed._check()
         return changed
 
-    def with_switches(self, *, buffers: Mapping[int, int]) -> Topology:
-        """The same network with other switches: see the attributes."""
-        for switch, size in buffers.items():
-            if not self.npus <= switch < self.nodes:
-                raise TopologyError(f"{self.name}: node {switch} has a buffer but is no switch")
+    def with_switches(
+        self, *, buffers: Mapping[int, int] | None = None, copying: Iterable[int] | None = None
+    ) -> Topology:
+        """The same network with other switches, where given: see the attributes."""
+        limits = self.buffers if buffers is None else buffers
+        copies = self.copying if copying is None else frozenset(copying)
+        for what, switches in (("has a buffer", limits), ("copies", copies)):
+            for switch in switches:
+                if not self.npus <= switch < self.nodes:
+                    raise TopologyError(f"{self.name}: node {switch} {what} but is no switch")
+        for switch, size in limits.items():
             if not 0 <= size <= MAX_BYTES:
                 raise TopologyError(
                     f"{self.name}: switch s{switch - self.npus} has a buffer of {size} B; "
                     f"expected 0 to {MAX_BYTES}"
                 )
-        return replace(self, buffers=dict(sorted(buffers.items())))
+        return replace(self, buffers=dict(sorted(limits.items())), copying=copies)
 
     def without(
         self,
