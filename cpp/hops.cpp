@@ -6,8 +6,8 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t most_ways = 16;      // for a pair of NPUs
-constexpr std::int64_t most_hops = 1 << 17;  // about so many in all: every pair has one at least
+constexpr std::int64_t most_ways = 16;       // for a pair of NPUs
+constexpr std::int64_t most_hops = 1 << 16;  // about so many in all: every pair has one at least
 
 // Collects hops while walking from each NPU through the switches around it.
 class HopFinder {
@@ -23,6 +23,9 @@ class HopFinder {
             bundle_links();
             for (std::int32_t npu = 0; npu < net_.npus; ++npu) walk_from(npu);
         }
+        for (std::int32_t b = 0; b < hops_.bundles.size(); ++b)
+            hops_.copied.push_back(net_.copies_at(net_.dst[hops_.bundles[b][0]]));
+        hops_.multicast = std::count(hops_.copied.begin(), hops_.copied.end(), true) > 0;
         hops_.out = group_by(hops_.src, net_.npus);
         hops_.in = group_by(hops_.dst, net_.npus);
         return std::move(hops_);

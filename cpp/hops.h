@@ -17,6 +17,8 @@ struct Hops {
     Rows bundles;                        // the links of each bundle
     Rows out, in;                        // hops by source NPU, by destination NPU
     bool single_links = true;            // every hop is one link, with the link's number
+    std::vector<bool> copied;            // by bundle: it ends in a switch that copies
+    bool multicast = false;              // some does
 
     std::int32_t count() const { return static_cast<std::int32_t>(src.size()); }
 };

@@ -64,8 +64,11 @@ def irregular(draw: st.DrawFn, npus: int = 12, switches: int = 3) -> Topology:
         [delay for _, delay in speeds],
         switches=hubs,
     )
-    limited = draw(st.sets(st.integers(count, count + hubs - 1))) if hubs else set()
-    return network.with_switches(buffers={switch: draw(BUFFERS) for switch in limited})
+    if not hubs:
+        return network
+    some = st.sets(st.integers(count, count + hubs - 1))
+    buffers = {switch: draw(BUFFERS) for switch in draw(some)}
+    return network.with_switches(buffers=buffers, copying=draw(some))
 
 
 @st.composite
@@ -151,7 +154,8 @@ class Case:
         return (
             f"Case(Topology.from_links('{net.name}', {net.npus}, {', '.join(map(str, links))}, "
             f"switches={net.switches}).without(npus={sorted(net.removed)})"
-            f".with_switches(buffers={net.buffers}), {job!r}, {self.cost!r}, {self.seed})"
+            f".with_switches(buffers={net.buffers}, copying={sorted(net.copying)}), {job!r}, "
+            f"{self.cost!r}, {self.seed})"
         )
 
 

@@ -26,6 +26,7 @@ class Network:
         bandwidth: Int64,
         latency: Int64,
         buffer: Int64,  # of each switch, or nothing if none is limited
+        copies: NDArray[np.uint8],  # of each switch, or nothing if none copies
     ) -> None: ...
 
 class Cancelled(Exception): ...  # noqa: N818
@@ -83,6 +84,7 @@ def retime(
     src: Int32,
     dst: Int32,
     route: Int32,
+    start: Int64,
     chunk_bytes: Int64,
 ) -> tuple[Int64, Int64]: ...
 def tighten(

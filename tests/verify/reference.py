@@ -6,11 +6,12 @@ It says whether an algorithm is right, not what is wrong with it.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations
 
 from weft.algorithm import Algorithm, Buffer, place
 
 Value = tuple[int, Counter[int]]  # a chunk, and how often each contribution is in the sum
+Hold = tuple[int, int, int, int]  # link, begin, until, row
 
 
 def is_right(algorithm: Algorithm) -> bool:
@@ -105,9 +106,33 @@ def _times_fit(a: Algorithm) -> bool:
         duration, mine = _hop(a, row)
         if t.start[row] < 0 or t.end[row] - t.start[row] != duration:
             return False
-        holds += mine
-    holds.sort()
-    return all(one[0] != two[0] or one[2] <= two[1] for one, two in pairwise(holds))
+        holds += [(*hold, row) for hold in mine]
+    return all(
+        one[0] != two[0] or one[2] <= two[1] or two[2] <= one[1] or _is_multicast(a, one, two)
+        for one, two in combinations(holds, 2)
+    )
+
+
+def _is_multicast(a: Algorithm, one: Hold, two: Hold) -> bool:
+    """Whether two holds of one link are one: a tree with its branches at switches that copy."""
+    t, (link, begin, until, row), (_, begin2, until2, row2) = a.transfers, one, two
+    if (begin, until) != (begin2, until2) or t.reduce[row] or t.reduce[row2]:
+        return False
+    if any(column[row] != column[row2] for column in (t.chunk, t.src, t.start)):
+        return False
+    if t.src_place is not None or t.dst_place is not None:
+        alike = t.src_place is not None and t.src_place[row] == t.src_place[row2]
+        if not alike or a.chunks.reduce[t.chunk[row]]:
+            return False
+    left, right = _links(a, row), _links(a, row2)
+    common = []
+    for x, y in zip(left, right, strict=False):
+        if x != y:
+            break
+        common.append(x)
+    if link not in common or common in (left, right):
+        return False
+    return int(a.topology.dst[common[-1]]) in a.topology.copying
 
 
 def _events(a: Algorithm) -> list[tuple[int, str]]:

@@ -61,11 +61,14 @@ def all_reduce(
 def _scatter_and_gather(
     topology: Topology, collective: Collective, settings: Settings
 ) -> tuple[list[Schedule], str]:
-    """One plan serves for both halves where every link has a twin the other way."""
+    """One plan serves for both halves where every link has a twin the other way.
+
+    Not where switches copy: the first half must do without.
+    """
     shares = (collective.group, collective.size, collective.chunks_per_share)
     gathered = Collective.of("all-gather", *shares, alignment=collective.alignment).chunks
     gather, method = plan(topology, gathered, settings)
-    twin = twin_links(topology)
+    twin = None if topology.copying else twin_links(topology)
     if twin is not None:
         return [gather.backwards(twin), gather], method
     scattered = Collective.of("reduce-scatter", *shares, alignment=collective.alignment).chunks

@@ -135,6 +135,7 @@ class Topology:
             self.bandwidth,
             self.latency,
             self._buffer_column(),
+            self._copies_column(),
         )
 
     def _buffer_column(self) -> NDArray[np.int64]:
@@ -144,9 +145,18 @@ class Topology:
             column[switch - self.npus] = size
         return column
 
+    def _copies_column(self) -> NDArray[np.uint8]:
+        """One number a switch; none at all where none copies."""
+        column = np.zeros(self.switches if self.copying else 0, dtype=np.uint8)
+        column[[switch - self.npus for switch in self.copying]] = 1
+        return column
+
     def reversed(self) -> Topology:
-        """The network with every link turned round; link numbers stay."""
-        return replace(self, src=self.dst, dst=self.src)
+        """The network with every link turned round; link numbers stay.
+
+        No switch of it copies: run backwards, a copy is a sum, and switches do not add.
+        """
+        return replace(self, src=self.dst, dst=self.src, copying=frozenset())
 
     def with_links(self, *, bandwidth: int | None = None, latency: int | None = None) -> Topology:
         """The same network with one bandwidth (B/s) or one latency (ps) on all links."""
