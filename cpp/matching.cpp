@@ -221,10 +221,18 @@ class Matcher {
     // A hop that was idle stays so: its source has nothing more for its destination than before.
     void send_copies(std::int32_t hop, std::uint32_t chunk) {
         for (auto other : hops_.out[hops_.src[hop]]) {
-            if (claimed_.has(hops_.dst[other], chunk) || too_late(other)) continue;
+            if (claimed_.has(hops_.dst[other], chunk) || comes_again(other, chunk)) continue;
+            if (too_late(other)) continue;
             if (const auto shared = ports_.join(other, now_); shared > 0)
                 note(other, chunk, shared);
         }
+    }
+
+    // Whether the hop would bring the chunk into a region that it has entered already.
+    bool comes_again(std::int32_t hop, std::uint32_t chunk) const {
+        if (!options_.regions) return false;
+        const auto into = (*options_.regions)[hops_.dst[hop]];
+        return into != (*options_.regions)[hops_.src[hop]] && claimed_in_.has(into, chunk);
     }
 
     // Writes down what was sent; the first `shared` of its links are held by another hop already.

@@ -140,6 +140,18 @@ def test_a_broadcast_is_one_transmission(spec: str, chunks: int | None) -> None:
     assert result.time_us < plain.time_us
 
 
+@pytest.mark.parametrize(
+    ("spec", "kind"), [("rails:4x4x2", "broadcast"), ("dgx2:4", "all-gather"), ("rails:4x4", None)]
+)
+def test_copying_is_never_worse(spec: str, kind: str | None) -> None:
+    for pattern in [kind] if kind else ["broadcast", "all-gather", "all-reduce", "reduce"]:
+        times = [
+            weft.synthesize(load_topology(text), pattern, "4MiB", chunks=2, threads=1).time_us
+            for text in (f"{spec},multicast", spec)
+        ]
+        assert times[0] <= times[1]
+
+
 def test_unequal_chunks_stay_together() -> None:
     """Sizes that do not divide are timed anew; every chunk still crosses NPU 0's link once."""
     network = load_topology("switch:5,multicast", bandwidth="1GB/s", latency="1us")

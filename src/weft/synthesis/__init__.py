@@ -65,11 +65,18 @@ def produce(
     workers = min(threads, trials)
     settings = Settings(cost, seed, threads // workers, progress or _core.Progress())
 
+    def make(network: Topology, mine: Settings) -> Algorithm:
+        if choose_chunks:
+            return best_chunking(network, collective, cost, partial(_produce, network, mine))
+        return _produce(network, mine, collective)
+
     def attempt(number: int) -> Algorithm:
         mine = replace(settings, seed=(seed + number) & MAX_SEED)
-        if choose_chunks:
-            return best_chunking(topology, collective, cost, partial(_produce, topology, mine))
-        return _produce(topology, mine, collective)
+        best = make(topology, mine)
+        if topology.copying:  # copies can be in the way of what is wanted more
+            plain = replace(make(topology.with_switches(copying=()), mine), topology=topology)
+            best = min(best, plain, key=lambda algorithm: algorithm.time)
+        return best
 
     with ThreadPoolExecutor(workers) as pool:
         best = attempt(0)
