@@ -78,7 +78,8 @@ class NodeBounds {
     std::vector<Gate> gates(std::int32_t npu, bool ingress, std::int64_t bytes, ps away) const {
         std::vector<Gate> result;
         for (auto link : (ingress ? net_.in : net_.out)[npu]) {
-            const auto [bandwidth, latency] = net_.speed[link];
+            const auto bandwidth = net_.speed[link].bandwidth;
+            const auto latency = net_.speed[link].latency;
             const ps held = serialization(bytes, bandwidth) + (cost_.blocking ? latency : 0);
             const ps opens = held + (ingress ? leads_.once : leads_.out_of)[link];
             ps first = held + (ingress ? leads_.across : leads_.out_of)[link];

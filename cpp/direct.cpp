@@ -115,7 +115,7 @@ class Paths {
 class Direct {
   public:
     Direct(const Network& net, CostModel cost, const Messages& messages)
-        : net_(net), cost_(cost), messages_(messages), hops_(find_hops(net)),
+        : net_(net), cost_(cost), messages_(messages), hops_(find_hops(net, cost, messages.bytes)),
           links_(links_of(hops_)), paths_(net, hops_, links_, messages.sets),
           calendars_(net.links()), route_of_(hops_.count(), -1), table_(messages.count()),
           at_(messages.count()) {}

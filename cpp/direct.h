@@ -23,9 +23,9 @@ struct Messages {
 
 // Rows in order of start.
 struct DirectRows {
-    std::vector<std::int32_t> message, src, dst, route;
-    std::vector<ps> start, end;
-    Rows routes;             // the links of each route; empty on a network without switches
+    std::vector<std::int32_t> message{}, src{}, dst{}, route{};
+    std::vector<ps> start{}, end{};
+    Rows routes{};           // the links of each route; empty on a network without switches
     std::int32_t lost = -1;  // the first message that has no path; then there are no rows
 };
 

@@ -1,17 +1,21 @@
 #include "hops.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace weft {
 namespace {
 
+constexpr std::int64_t most_ways = 16;       // for a pair of NPUs
+constexpr std::int64_t most_hops = 1 << 16;  // about so many in all: every pair has one at least
+
 // Collects hops while walking from each NPU through the switches around it.
 class HopFinder {
   public:
-    explicit HopFinder(const Network& net)
-        : net_(net), distance_(net.nodes(), -1), before_(net.nodes()) {}
+    HopFinder(const Network& net, std::int64_t least_buffer)
+        : net_(net), least_buffer_(least_buffer), distance_(net.nodes(), -1),
+          before_(net.nodes()), ways_(net.nodes()),
+          ways_per_pair_(std::clamp<std::int64_t>(most_hops / net.npus / net.npus, 1, most_ways)) {}
 
     Hops find() {
         add_direct_links();
@@ -19,6 +23,9 @@ class HopFinder {
             bundle_links();
             for (std::int32_t npu = 0; npu < net_.npus; ++npu) walk_from(npu);
         }
+        for (std::int32_t b = 0; b < hops_.bundles.size(); ++b)
+            hops_.copied.push_back(net_.copies_at(net_.dst[hops_.bundles[b][0]]));
+        hops_.multicast = std::count(hops_.copied.begin(), hops_.copied.end(), true) > 0;
         hops_.out = group_by(hops_.src, net_.npus);
         hops_.in = group_by(hops_.dst, net_.npus);
         return std::move(hops_);
@@ -51,7 +58,8 @@ class HopFinder {
     void bundle_links() {
         std::vector<std::int32_t> links;
         for (std::int32_t link = 0; link < net_.links(); ++link)
-            if (net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link]))
+            if ((net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link])) &&
+                net_.speed[link].buffer >= least_buffer_)
                 links.push_back(link);
         auto key = [&](std::int32_t l) {
             return std::tuple(net_.src[l], net_.dst[l], net_.speed[l].bandwidth,
@@ -86,10 +94,8 @@ class HopFinder {
             }
         }
         std::sort(ends.begin(), ends.end());
-        for (auto end : ends) {
-            paths_left_ = max_paths_per_pair;
-            add_paths(npu, end, end);
-        }
+        count_ways(npu, queue, ends);
+        for (auto end : ends) add_paths(npu, end);
         for (auto* list : {&queue, &ends})
             for (auto node : *list) {
                 distance_[node] = -1;
@@ -97,34 +103,63 @@ class HopFinder {
             }
     }
 
-    // Follows the shortest ways from `node` back to `npu`; `path_` holds the bundles behind it.
-    void add_paths(std::int32_t npu, std::int32_t node, std::int32_t end) {
-        if (node == npu) {
-            hops_.steps.items.insert(hops_.steps.items.end(), path_.rbegin(), path_.rend());
-            close_hop(npu, end);
-            --paths_left_;
-            return;
-        }
-        for (auto [bundle, from] : before_[node]) {
-            if (paths_left_ == 0) return;
-            path_.push_back(bundle);
-            add_paths(npu, from, end);
-            path_.pop_back();
-        }
+    // How many shortest ways lead to each node; `queue` is in order of distance.
+    void count_ways(std::int32_t npu, const std::vector<std::int32_t>& queue,
+                    const std::vector<std::int32_t>& ends) {
+        constexpr std::uint64_t plenty = std::uint64_t{1} << 40;
+        for (auto* list : {&queue, &ends})
+            for (auto node : *list) {
+                ways_[node] = node == npu;
+                for (auto [bundle, from] : before_[node])
+                    ways_[node] = std::min(ways_[node] + ways_[from], plenty);
+            }
+    }
+
+    // All shortest ways to `end`, or some, spread evenly and shifted by the number of the end: so all
+    // are used, and what goes to neighbours at one time goes different ways.
+    void add_paths(std::int32_t npu, std::int32_t end) {
+        const auto ways = ways_[end], taken = std::min<std::uint64_t>(ways, ways_per_pair_);
+        const auto first = ways == taken ? 0 : static_cast<std::uint64_t>(end);
+        for (std::uint64_t i = 0; i < taken; ++i) add_path(npu, end, (first + i * ways / taken) % ways);
+    }
+
+    // Way number `way` of those to `end`, counted in order of switch numbers.
+    void add_path(std::int32_t npu, std::int32_t end, std::uint64_t way) {
+        path_.clear();
+        for (auto node = end; node != npu;)
+            for (auto [bundle, from] : before_[node]) {
+                if (way >= ways_[from]) {
+                    way -= ways_[from];
+                    continue;
+                }
+                path_.push_back(bundle);
+                node = from;
+                break;
+            }
+        hops_.steps.items.insert(hops_.steps.items.end(), path_.rbegin(), path_.rend());
+        close_hop(npu, end);
     }
 
     const Network& net_;
+    const std::int64_t least_buffer_;  // of a switch that can be crossed
     Hops hops_;
     std::vector<std::vector<Bundle>> bundles_from_;
     std::vector<std::int32_t> distance_;
     std::vector<std::vector<Bundle>> before_;  // shortest ways into a node: bundle, node before
+    std::vector<std::uint64_t> ways_;          // shortest ways from the NPU to each node
     std::vector<std::int32_t> path_;
-    int paths_left_ = 0;
+    const std::int64_t ways_per_pair_;
 };
 
 }  // namespace
 
-Hops find_hops(const Network& network) { return HopFinder(network).find(); }
+Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes) {
+    return HopFinder(network, cost.store_and_forward ? bytes : 0).find();
+}
+
+Hops find_hops(const Network& network, CostModel cost, std::span<const std::int64_t> sizes) {
+    return find_hops(network, cost, sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end()));
+}
 
 HopTimes time_hops(const Network& network, const Hops& hops, CostModel cost, std::int64_t bytes) {
     HopTimes times;

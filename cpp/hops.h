@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cost.h"
@@ -17,15 +18,18 @@ struct Hops {
     Rows bundles;                        // the links of each bundle
     Rows out, in;                        // hops by source NPU, by destination NPU
     bool single_links = true;            // every hop is one link, with the link's number
+    std::vector<bool> copied;            // by bundle: it ends in a switch that copies
+    bool multicast = false;              // some does
 
     std::int32_t count() const { return static_cast<std::int32_t>(src.size()); }
 };
 
-// All direct links, and for each pair of NPUs the shortest ways through switches (at most
-// `max_paths_per_pair` of them, in order of switch numbers).
-Hops find_hops(const Network& network);
-
-inline constexpr int max_paths_per_pair = 16;
+// All direct links, and for each pair of NPUs the shortest ways through switches, in order of switch
+// numbers: at most 16, and fewer on large networks. With store-and-forward, switches whose buffer is
+// smaller than a chunk of `bytes` are no way.
+Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes);
+// The same for chunks of many sizes: the largest must fit.
+Hops find_hops(const Network& network, CostModel cost, std::span<const std::int64_t> sizes);
 
 // What each hop costs for chunks of one size.
 struct HopTimes {

@@ -48,7 +48,8 @@ Leads find_leads(const Network& net, CostModel cost) {
     Leads leads;
     for (std::int32_t link = 0; link < net.links(); ++link) {
         const auto src = net.src[link], dst = net.dst[link];
-        const auto [bandwidth, latency] = net.speed[link];
+        const auto bandwidth = net.speed[link].bandwidth;
+        const auto latency = net.speed[link].latency;
         const bool behind_switch = net.is_switch(src) && !cost.store_and_forward;
         // Held from the hop's start if no link before is as slow as the slowest from here on.
         const bool maybe_early =

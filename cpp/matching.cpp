@@ -237,8 +237,37 @@ class Matcher {
     }
 
     void send(std::int32_t hop, std::uint32_t chunk) {
-        const auto dst = hops_.dst[hop];
         ports_.take(hop, now_);
+        note(hop, chunk, 0);
+        if (options_.rotate) ++sent_[hops_.steps[hop][0]];
+        if (hops_.multicast) send_copies(hop, chunk);
+        if (!is_hopeless(hop)) wake(hop);  // there are parallel links
+    }
+
+    // Switches that copy take the chunk along to everyone who lacks it and whose links are free.
+    // A hop that was idle stays so: its source has nothing more for its destination than before.
+    void send_copies(std::int32_t hop, std::uint32_t chunk) {
+        for (auto other : hops_.out[hops_.src[hop]]) {
+            if (claimed_.has(hops_.dst[other], chunk) || comes_again(other, chunk)) continue;
+            if (too_late(other)) continue;
+            if (const auto shared = ports_.join(other, now_); shared > 0)
+                note(other, chunk, shared);
+        }
+    }
+
+    // Whether the hop would bring the chunk into a region that it has entered already.
+    bool comes_again(std::int32_t hop, std::uint32_t chunk) const {
+        for (std::size_t i = 0; i < claimed_in_.size(); ++i) {
+            const auto& regions = *options_.regions[i];
+            if (regions.crossed_by[hop] && claimed_in_[i].has(regions.of[hops_.dst[hop]], chunk))
+                return true;
+        }
+        return false;
+    }
+
+    // Writes down what was sent; the first `shared` of its links are held by another hop already.
+    void note(std::int32_t hop, std::uint32_t chunk, std::int64_t shared) {
+        const auto dst = hops_.dst[hop];
         claimed_.add(dst, chunk);
         for (std::size_t i = 0; i < claimed_in_.size(); ++i)
             claimed_in_[i].add(options_.regions[i]->of[dst], chunk);
@@ -248,11 +277,9 @@ class Matcher {
         schedule_.hop.push_back(hop);
         if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
         schedule_.start.push_back(now_);
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
+        for (auto i = hops_.steps.offsets[hop] + shared; i < hops_.steps.offsets[hop + 1]; ++i)
             events_.push(now_, release_lane_[i], hops_.steps.items[i], release);
         events_.push(now_, arrival_lane_[hop], hop, chunk);
-        if (options_.rotate) ++sent_[hops_.steps[hop][0]];
-        if (!is_hopeless(hop)) wake(hop);  // there are parallel links
     }
 
     // The deadline guard: a slow link that starts late stretches the end. If this send would end

@@ -24,6 +24,7 @@ class LinkPorts {
         free_at_[hop] = now + times.holds[hop].length;
         return true;
     }
+    std::int64_t join(std::int32_t, ps) { return 0; }
     bool is_free(std::int32_t hop, ps now, const HopTimes&) const { return free_at_[hop] <= now; }
     // The first step of a hop that is taken when it would be needed; -1 if the hop can start.
     std::int64_t blocked_at(std::int32_t hop, ps now) const {
@@ -42,26 +43,28 @@ class LinkPorts {
 class RoutedPorts {
   public:
     RoutedPorts(const Hops& hops, const HopTimes& times)
-        : hops_(hops), times_(times), free_at_(hops.bundles.items.size(), 0) {}
+        : hops_(hops), times_(times), free_at_(hops.bundles.items.size(), 0),
+          sent_(hops.multicast ? hops.bundles.size() : 0) {}
 
     // Takes a free link of every bundle of the hop, or none.
     bool take(std::int32_t hop, ps now) { return take(hop, now, times_); }
     // The same for a chunk of another size, with its own times.
     bool take(std::int32_t hop, ps now, const HopTimes& times) {
         if (!is_free(hop, now, times)) return false;
-        std::uint64_t choice = 0;
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
-            const auto bundle = hops_.steps.items[i];
-            const auto first = hops_.bundles.offsets[bundle];
-            const auto last = hops_.bundles.offsets[bundle + 1];
-            const auto slot = free_slot(bundle, now + times.holds[i].offset);
-            free_at_[slot] = now + times.holds[i].offset + times.holds[i].length;
-            choice = choice * static_cast<std::uint64_t>(last - first) +
-                     static_cast<std::uint64_t>(slot - first);
-            links_.push_back(hops_.bundles.items[slot]);
-        }
-        remember_route(hop, choice);
+        ++transmission_;
+        take_links(hop, now, times, 0);
         return true;
+    }
+    // Multicast: lets the hop be part of what was sent last, if it can part from that at a switch
+    // that copies and the links from there on are free. Returns how many of its steps it shares;
+    // none if it cannot, and then takes nothing.
+    std::int64_t join(std::int32_t hop, ps now) {
+        const auto shared = shared_steps(hop);
+        if (shared == 0 || shared == static_cast<std::int64_t>(hops_.steps[hop].size())) return 0;
+        if (!hops_.copied[hops_.steps[hop][shared - 1]]) return 0;
+        if (blocked_at(hop, now, times_, shared) >= 0) return 0;
+        take_links(hop, now, times_, shared);
+        return shared;
     }
     bool is_free(std::int32_t hop, ps now, const HopTimes& times) const {
         return blocked_at(hop, now, times) < 0;
@@ -76,11 +79,58 @@ class RoutedPorts {
     Rows take_routes() { return std::move(routes_); }
 
   private:
-    std::int64_t blocked_at(std::int32_t hop, ps now, const HopTimes& times) const {
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
+    std::int64_t blocked_at(std::int32_t hop, ps now, const HopTimes& times,
+                            std::int64_t from_step = 0) const {
+        for (auto i = hops_.steps.offsets[hop] + from_step; i < hops_.steps.offsets[hop + 1]; ++i)
             if (free_slot(hops_.steps.items[i], now + times.holds[i].offset) < 0) return i;
         return -1;
     }
+
+    // What was sent over a bundle last: as part of which transmission, coming from which bundle,
+    // over which of its links and when.
+    struct Sent {
+        std::uint64_t transmission = 0;
+        std::int32_t before = -1;
+        std::int64_t slot = -1;
+        Hold hold{};
+    };
+
+    // How many steps from the start the hop has in common with what was sent last.
+    std::int64_t shared_steps(std::int32_t hop) const {
+        const auto begin = hops_.steps.offsets[hop], end = hops_.steps.offsets[hop + 1];
+        auto i = begin;
+        for (std::int32_t before = -1; i < end; before = hops_.steps.items[i++]) {
+            const auto& sent = sent_[hops_.steps.items[i]];
+            if (sent.transmission != transmission_ || sent.before != before ||
+                sent.hold.offset != times_.holds[i].offset ||
+                sent.hold.length != times_.holds[i].length)
+                break;
+        }
+        return i - begin;
+    }
+
+    // A free link of every bundle; the first `shared` steps take the links of what was sent last.
+    void take_links(std::int32_t hop, ps now, const HopTimes& times, std::int64_t shared) {
+        const auto begin = hops_.steps.offsets[hop];
+        std::uint64_t choice = 0;
+        for (auto i = begin; i < hops_.steps.offsets[hop + 1]; ++i) {
+            const auto bundle = hops_.steps.items[i];
+            const auto first = hops_.bundles.offsets[bundle];
+            const auto last = hops_.bundles.offsets[bundle + 1];
+            const Hold hold = times.holds[i];
+            const bool is_new = i >= begin + shared;
+            const auto slot = is_new ? free_slot(bundle, now + hold.offset) : sent_[bundle].slot;
+            free_at_[slot] = now + hold.offset + hold.length;
+            if (hops_.multicast && is_new)
+                sent_[bundle] = {transmission_, i > begin ? hops_.steps.items[i - 1] : -1, slot,
+                                 hold};
+            choice = choice * static_cast<std::uint64_t>(last - first) +
+                     static_cast<std::uint64_t>(slot - first);
+            links_.push_back(hops_.bundles.items[slot]);
+        }
+        remember_route(hop, choice);
+    }
+
     std::int64_t free_slot(std::int32_t bundle, ps time) const {
         for (auto s = hops_.bundles.offsets[bundle]; s < hops_.bundles.offsets[bundle + 1]; ++s)
             if (free_at_[s] <= time) return s;
@@ -100,6 +150,8 @@ class RoutedPorts {
     const Hops& hops_;
     const HopTimes& times_;
     std::vector<ps> free_at_;  // parallel to Hops::bundles.items
+    std::vector<Sent> sent_;   // by bundle; only with multicast
+    std::uint64_t transmission_ = 0;
     std::unordered_map<std::uint64_t, std::int32_t> numbers_;
     Rows routes_;
     std::vector<std::int32_t> links_;

@@ -63,6 +63,7 @@ enum class Code {
     route_range,      // other: the route
     route_broken,     // other: the route; links do not follow, or an NPU lies in the middle
     route_ends,       // other, detail: the nodes the route really joins (-1: it is empty)
+    buffer_full,      // other: the switch; detail: its buffer, which the whole chunk must fit
     negative_start,   // other: the start
     duration,         // other: the end claimed; detail: the end by the cost model
     dep_late,         // other: the row it depends on; detail: when that ends

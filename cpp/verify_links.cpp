@@ -1,4 +1,4 @@
-// Links: each carries one chunk at a time.
+// Links: each carries one chunk at a time, for one row or for several that are one transmission.
 #include "verify_parts.h"
 
 namespace weft::verify {
@@ -15,15 +15,35 @@ struct Interval {
     }
 };
 
+// Multicast: whether two rows that hold `link` at the same time are one transmission there. They
+// send the same copy at the same time, over the same links up to a switch that copies, where they
+// part. (A sum in a place of its own may change between two reads at one time.)
+bool are_one(const Claim& claim, std::int64_t a, std::int64_t b, std::int32_t link) {
+    if (claim.chunk[a] != claim.chunk[b] || claim.src[a] != claim.src[b] ||
+        claim.start[a] != claim.start[b] || claim.reduce[a] || claim.reduce[b])
+        return false;
+    if (claim.has_places() && (claim.reduction[claim.chunk[a]] || claim.src_place.empty() ||
+                               claim.src_place[a] != claim.src_place[b]))
+        return false;
+    const auto one = claim.links(claim.route[a]), two = claim.links(claim.route[b]);
+    bool shared = false;
+    std::size_t i = 0;
+    for (; i < one.size() && i < two.size() && one[i] == two[i]; ++i) shared |= one[i] == link;
+    return shared && i < one.size() && i < two.size() &&
+           claim.network->copies_at(claim.network->dst[one[i - 1]]);
+}
+
 // Watches one link, given its holds in order of time.
 struct Watch {
     ps begin = -1;  // of the last hold
     Interval longest;  // the hold that lasts longest so far
 
-    void take(const Interval& hold, std::int32_t link, std::int32_t chunk, First& first) {
-        if (hold.begin < longest.until)
+    void take(const Interval& hold, std::int32_t link, const Claim& claim, First& first) {
+        const bool same_hold = hold.begin == longest.begin && hold.until == longest.until;
+        if (hold.begin < longest.until &&
+            !(same_hold && are_one(claim, longest.row, hold.row, link)))
             first.offer({.code = Code::link_taken, .time = hold.begin, .row = hold.row,
-                         .chunk = chunk, .link = link, .other = longest.row,
+                         .chunk = claim.chunk[hold.row], .link = link, .other = longest.row,
                          .detail = longest.until});
         begin = hold.begin;
         if (hold.until > longest.until) longest = hold;
@@ -70,7 +90,7 @@ private:
             ++holds_[link];
             Watch& watch = watches[link];
             if (hold.begin < watch.begin) unsorted_[link] = true;
-            if (!unsorted_[link]) watch.take(hold, link, claim_.chunk[hold.row], first_);
+            if (!unsorted_[link]) watch.take(hold, link, claim_, first_);
         });
     }
 
@@ -92,8 +112,7 @@ private:
                 std::sort(holds.begin(), holds.end());
                 Watch watch;
                 for (const auto& hold : holds)
-                    watch.take(hold, begin + static_cast<std::int32_t>(i),
-                               claim_.chunk[hold.row], first);
+                    watch.take(hold, begin + static_cast<std::int32_t>(i), claim_, first);
             }
         };
         first_.offer(in_blocks<decltype(watch_links)>(end - begin, 256, [&] { return watch_links; }));

@@ -92,6 +92,15 @@ private:
         const bool fits = local ? ends.from == Ends::empty
                                 : ends.from == claim_.src[row] && ends.to == claim_.dst[row];
         if (!fits) return at(row, Code::route_ends, ends.from, ends.to);
+        return claim_.cost.store_and_forward ? check_buffers(row) : std::nullopt;
+    }
+
+    // What is forwarded whole must fit into every switch on the way.
+    Finding check_buffers(std::int64_t row) const {
+        const Network& network = *claim_.network;
+        for (auto link : claim_.links(claim_.route[row]))
+            if (network.speed[link].buffer < claim_.bytes[claim_.chunk[row]])
+                return at(row, Code::buffer_full, network.dst[link], network.speed[link].buffer);
         return std::nullopt;
     }
 

@@ -20,6 +20,7 @@ NAMED = sorted(name for name, pattern in PATTERNS.items() if pattern.build is no
 
 SPEEDS = st.sampled_from([10**6, 7_777_777, GB_S, 12_500_000_000, 25 * GB_S, 50 << 30, 10**15])
 ALPHAS = st.sampled_from([0, 1, 700, 500_000, US, 10**9])
+BUFFERS = st.sampled_from([0, 1, 100, 4096, 10**5, 10**8])
 SPECS = st.sampled_from(
     [
         *("ring:1", "ring:2", "ring:5", "line:4", "fc:4", "mesh:3x3", "mesh:2x3x2", "torus:3x4"),
@@ -57,7 +58,7 @@ def irregular(draw: st.DrawFn, npus: int = 12, switches: int = 3) -> Topology:
         pairs += [(dst, src) for src, dst in pairs]
     each = draw(_speeds())
     speeds = draw(st.lists(each, min_size=len(pairs), max_size=len(pairs)))
-    return Topology.from_links(
+    network = Topology.from_links(
         "irregular",
         count,
         [src for src, _ in pairs],
@@ -66,6 +67,11 @@ def irregular(draw: st.DrawFn, npus: int = 12, switches: int = 3) -> Topology:
         [delay for _, delay in speeds],
         switches=hubs,
     )
+    if not hubs:
+        return network
+    some = st.sets(st.integers(count, count + hubs - 1))
+    buffers = {switch: draw(BUFFERS) for switch in draw(some)}
+    return network.with_switches(buffers=buffers, copying=draw(some))
 
 
 @st.composite
@@ -177,7 +183,8 @@ class Case:
         links = [column.tolist() for column in (net.src, net.dst, net.bandwidth, net.latency)]
         return (
             f"Case(Topology.from_links('{net.name}', {net.npus}, {', '.join(map(str, links))}, "
-            f"switches={net.switches}).without(npus={sorted(net.removed)}), {job!r}, "
+            f"switches={net.switches}).without(npus={sorted(net.removed)})"
+            f".with_switches(buffers={net.buffers}, copying={sorted(net.copying)}), {job!r}, "
             f"{self.cost!r}, {self.seed})"
         )
 
@@ -186,7 +193,12 @@ class Case:
 def cases(draw: st.DrawFn, source: st.SearchStrategy[Topology] | None = None) -> Case:
     network = draw(networks() if source is None else source)
     seed = draw(st.integers(0, 2**63 - 1000))
-    return Case(network, draw(collectives(network)), draw(COSTS), seed)
+    collective, cost = draw(collectives(network)), draw(COSTS)
+    if cost.switching == "store-and-forward":  # what does not fit is refused
+        largest = int(collective.chunks.bytes.max())
+        fitting = {switch: max(size, largest) for switch, size in network.buffers.items()}
+        network = network.with_switches(buffers=fitting)
+    return Case(network, collective, cost, seed)
 
 
 def same(one: Algorithm, two: Algorithm) -> bool:

@@ -14,14 +14,17 @@ void bind_network(nb::module_& module) {
             "__init__",
             [](Network* self, std::int32_t npus, std::int32_t switches, Column<std::int32_t> src,
                Column<std::int32_t> dst, Column<std::int64_t> bandwidth,
-               Column<std::int64_t> latency) {
+               Column<std::int64_t> latency, Column<std::int64_t> buffer,
+               Column<std::uint8_t> copies) {
                 std::vector<Speed> speed(src.size());
                 for (std::size_t i = 0; i < speed.size(); ++i)
                     speed[i] = {bandwidth.data()[i], latency.data()[i]};
-                new (self) Network(npus, switches, copy(src), copy(dst), std::move(speed));
+                new (self) Network(npus, switches, copy(src), copy(dst), std::move(speed),
+                                   copy(buffer), copy(copies));
             },
             nb::arg("npus"), nb::arg("switches"), nb::arg("src"), nb::arg("dst"),
-            nb::arg("bandwidth"), nb::arg("latency"));
+            nb::arg("bandwidth"), nb::arg("latency"), nb::arg("buffer"),
+            nb::arg("copies"));
 }
 
 }  // namespace weft::bindings

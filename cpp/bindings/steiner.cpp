@@ -14,7 +14,7 @@ Scheduled plan(const Network& network, CostModel cost, Demands demands, std::uin
     Schedule schedule;
     {
         nb::gil_scoped_release release;
-        hops = find_hops(network);
+        hops = find_hops(network, cost, demands.bytes);
         sizes = group_sizes(demands.bytes);
         for (auto bytes : sizes.bytes) times.push_back(time_hops(network, hops, cost, bytes));
         schedule = plan_steiner(hops, times, demands, sizes, seed, bound, threads, progress);

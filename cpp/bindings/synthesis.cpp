@@ -15,7 +15,7 @@ Scheduled planned(const Network& network, CostModel cost, std::int64_t bytes, Pl
     Schedule schedule;
     {
         nb::gil_scoped_release release;
-        hops = find_hops(network);
+        hops = find_hops(network, cost, bytes);
         times = time_hops(network, hops, cost, bytes);
         schedule = plan(hops, times);
     }
@@ -70,18 +70,18 @@ void bind_synthesis(nb::module_& module) {
         [](const Network& network, Column<std::int64_t> route_offsets,
            Column<std::int32_t> route_links, CostModel cost, Column<std::int32_t> chunk,
            Column<std::int32_t> src, Column<std::int32_t> dst, Column<std::int32_t> route,
-           Column<std::int64_t> chunk_bytes) {
+           Column<std::int64_t> start, Column<std::int64_t> chunk_bytes) {
             Times times;
             {
                 nb::gil_scoped_release release;
                 times = retime(network, rows(route_offsets, route_links), cost,
-                               {view(chunk), view(src), view(dst), view(route)},
+                               {view(chunk), view(src), view(dst), view(route), view(start)},
                                view(chunk_bytes));
             }
             return std::tuple(give(std::move(times.start)), give(std::move(times.end)));
         },
         nb::arg("network"), nb::arg("route_offsets"), nb::arg("route_links"), nb::arg("cost"),
-        nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("route"),
+        nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("route"), nb::arg("start"),
         nb::arg("chunk_bytes"));
 
     module.def(
@@ -96,8 +96,8 @@ void bind_synthesis(nb::module_& module) {
             {
                 nb::gil_scoped_release release;
                 times = tighten(network, rows(route_offsets, route_links), cost,
-                                {view(chunk), view(src), view(dst), view(route)}, chunks, bytes,
-                                {copy(start), copy(end)}, order);
+                                {view(chunk), view(src), view(dst), view(route), view(start)},
+                                chunks, bytes, {copy(start), copy(end)}, order);
             }
             return std::tuple(give(std::move(order)), give(std::move(times.start)),
                               give(std::move(times.end)));

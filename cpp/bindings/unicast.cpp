@@ -13,7 +13,7 @@ Scheduled plan(const Network& network, CostModel cost, std::span<const std::int6
     Schedule schedule;
     {
         nb::gil_scoped_release release;
-        hops = find_hops(network);
+        hops = find_hops(network, cost, bytes);
         Sizes sizes = group_sizes(bytes);
         unicast.size = std::move(sizes.of_chunk);
         for (auto size : sizes.bytes)

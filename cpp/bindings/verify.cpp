@@ -66,6 +66,7 @@ void bind_verify(nb::module_& module) {
         .value("route_range", Code::route_range)
         .value("route_broken", Code::route_broken)
         .value("route_ends", Code::route_ends)
+        .value("buffer_full", Code::buffer_full)
         .value("negative_start", Code::negative_start)
         .value("duration", Code::duration)
         .value("dep_late", Code::dep_late)

@@ -37,6 +37,12 @@ def parse_size(text: str | float, *, or_zero: bool = False) -> int:
     return 0 if or_zero and size == 0 else _whole(size, text, "size", MAX_BYTES)
 
 
+def parse_buffer(text: str | int) -> int:
+    """Bytes of a buffer: a size, or ``0``."""
+    value, _ = _split(text, "buffer", "64KiB")
+    return parse_size(text) if value else 0
+
+
 def parse_bandwidth(text: str) -> int:
     """Bytes per second of a rate such as ``50GB/s``, ``50GiB/s`` or ``400Gbps``."""
     value, unit = _split(text, "bandwidth", "50GB/s")
@@ -108,6 +114,14 @@ def format_time(time_ps: float) -> str:
         if time_ps >= power:
             return f"{time_ps / power:.6g}{unit}"
     return f"{time_ps:.0f}ps"
+
+
+def exact_size(size: int) -> str:
+    """A size that `parse_buffer` reads back to the same integer, for files."""
+    for power, unit in ((1 << 20, "MiB"), (1 << 10, "KiB"), (10**6, "MB"), (10**3, "kB")):
+        if size and size % power == 0:
+            return f"{size // power}{unit}"
+    return f"{size}B"
 
 
 def exact_bandwidth(rate: int) -> str:

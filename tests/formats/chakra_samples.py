@@ -62,7 +62,7 @@ def ring(npus: int, *, reduce: bool = False, timed: bool = True) -> Algorithm:
 
 
 def star(npus: int) -> Algorithm:
-    """A Broadcast through a switch: routes of two links, two speeds, one NPU gone."""
+    """A Broadcast through a switch: routes of two links, two speeds, a buffer, one NPU gone."""
     hosts = np.arange(npus)
     topology = Topology.from_links(
         "star",
@@ -73,6 +73,7 @@ def star(npus: int) -> Algorithm:
         np.where(np.arange(2 * npus) % 2 == 0, 0, 700_000),
         switches=1,
     ).without(npus=[npus - 1])
+    topology = topology.with_switches(buffers={npus: 5000}, copying=[npus])
     group = topology.members[::-1]
     demand = Collective.of("broadcast", group, 100, 2, root=int(group[0]), alignment=4)
     root = int(group[0])

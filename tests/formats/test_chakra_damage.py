@@ -218,6 +218,28 @@ def test_nodes_may_stand_in_any_order(saved):
     assert len(chakra.load(saved).transfers) == 24
 
 
+def _topology(folder, **changes):
+    edit = Edit(folder / "weft.0.et")
+    attribute = edit.attribute("weft.header")
+    header = json.loads(attribute.string_val)
+    header["topology"] |= changes
+    header["topology"] = {k: v for k, v in header["topology"].items() if v is not None}
+    attribute.string_val = json.dumps(header)
+    edit.write()
+
+
+def test_switches_of_older_traces_have_no_limit_and_do_not_copy(saved):
+    _topology(saved, buffers=None, copying=None)
+    assert not chakra.load(saved).topology.buffers
+    assert not chakra.load(saved).topology.copying
+
+
+def test_a_buffer_of_no_switch_is_refused(saved):
+    _topology(saved, buffers=[[1, 5]])
+    with pytest.raises(FormatError, match="node 1 has a buffer but is no switch"):
+        chakra.load(saved)
+
+
 def test_every_cut_is_noticed(saved):
     path = saved / "weft.3.et"
     content = path.read_bytes()

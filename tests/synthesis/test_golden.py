@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import weft
-from weft.topology import load_topology
+from weft.topology import Topology, load_topology
 
 # All-Gather, blocking α: spec, GiB/s a dimension, α in us, MiB, chunks, us.
 ONE_SPEED = [
@@ -87,3 +88,33 @@ def test_fluid_bounds(spec: str, rate: float, kind: str) -> None:
     network = load_topology(spec, "50GB/s", "0")
     result = weft.synthesize(network, kind, "1GB", chunks=1)
     assert 1e3 / result.bound.ideal_us * 1e3 == pytest.approx(rate, rel=1e-4)
+
+
+def test_more_ways_than_are_listed_are_all_used() -> None:
+    """20 spines, of which a pair of NPUs gets 16: together they use the whole fabric."""
+    network = load_topology("leaf-spine:20x2x20", "50GB/s,50GB/s", "0.5us")
+    result = weft.synthesize(network, "all-gather", "40MB", chunks=1, threads=1)
+    assert result.verified
+    assert result.efficiency > 0.95
+    crossed = set(network.dst[result.algorithm.routes.links].tolist())
+    assert crossed >= set(range(42, 62))
+    again = weft.synthesize(network, "all-gather", "40MB", chunks=1, threads=2)
+    assert (again.algorithm.transfers.start == result.algorithm.transfers.start).all()
+
+
+def test_parallel_links_are_all_used() -> None:
+    """Two switches with four NPUs each and four links between them: as good as one switch."""
+    npus, here = np.arange(8), np.repeat([8, 9], 4)
+    network = Topology.from_links(
+        "parallel",
+        8,
+        np.concatenate([npus, here, here]),
+        np.concatenate([here, npus, 17 - here]),
+        10**9,
+        0,
+        switches=2,
+    )
+    result = weft.synthesize(network, "all-gather", "8MB", chunks=1, threads=1)
+    assert result.verified
+    assert result.time_us == 7000
+    assert set(result.algorithm.routes.links.tolist()) == set(range(24))

@@ -18,6 +18,7 @@ def neighbours(topology: Topology, node: int) -> set[int]:
 
 def assert_same(a: Topology, b: Topology) -> None:
     assert (a.name, a.npus, a.switches, a.removed) == (b.name, b.npus, b.switches, b.removed)
+    assert (a.buffers, a.copying) == (b.buffers, b.copying)
     for column in ("src", "dst", "bandwidth", "latency"):
         left, right = getattr(a, column), getattr(b, column)
         assert left.dtype == right.dtype
@@ -42,4 +43,9 @@ def topologies(draw: st.DrawFn) -> Topology:
         switches=switches,
     )
     gone = draw(st.sets(st.integers(0, npus - 1), max_size=npus - 1))
+    if switches:
+        switch = st.integers(npus, npus + switches - 1)
+        sizes = st.sampled_from([0, 1, 1000, 65536, 10**7, 1 << 60])
+        buffers = draw(st.dictionaries(switch, sizes))
+        topology = topology.with_switches(buffers=buffers, copying=draw(st.sets(switch)))
     return topology.without(npus=gone)

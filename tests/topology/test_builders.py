@@ -33,6 +33,11 @@ from weft.topology import DEFAULT_BANDWIDTH, DEFAULT_LATENCY, parse_topology
         ("switch:1", 1, 0, 0),
         ("dragonfly:4x9", 36, 0, 180),
         ("dragonfly:3x1", 3, 0, 6),
+        ("leaf-spine:8x4x2", 32, 6, 64 + 16),
+        ("leaf-spine:1x1x1", 1, 2, 4),
+        ("rails:8x4", 32, 12, 128),
+        ("Rails:8x4x2 , multicast", 32, 14, 128 + 32),
+        ("dgx2:2,multicast,buffer=1MiB", 32, 2, 80),
         ("ring:4*fc:8*switch:4", 128, 32, 256 + 896 + 256),
         (" Ring:4 * FC:2 ", 8, 0, 24),
     ],
@@ -70,6 +75,43 @@ def test_a_dragonfly_spreads_its_global_links() -> None:
     assert set(topology.bandwidth[far]) == {7}
     assert set(topology.bandwidth[~far]) == {100}
     assert set(topology.latency[far]) == {2}
+
+
+def test_leaves_and_spines() -> None:
+    topology = parse_topology("leaf-spine:2x3x2", bandwidth=[7, 9], latency=[1, 2])
+    assert [sorted(neighbours(topology, npu)) for npu in range(6)] == [[6]] * 2 + [[7]] * 2 + (
+        [[8]] * 2
+    )
+    assert neighbours(topology, 7) == {2, 3, 9, 10}
+    assert neighbours(topology, 10) == {6, 7, 8}
+    assert set(pairs(topology)) == {(b, a) for a, b in pairs(topology)}
+    between = (topology.src >= 6) & (topology.dst >= 6)
+    assert set(topology.bandwidth[between]) == {9}
+    assert set(topology.bandwidth[~between]) == {7}
+    assert set(topology.latency[between]) == {2}
+
+
+def test_rails() -> None:
+    topology = parse_topology("rails:2x3x1", bandwidth=[450, 50, 100])
+    assert neighbours(topology, 3) == {7, 10}  # place 1 of box 1
+    assert neighbours(topology, 10) == {1, 3, 5, 11}
+    rates = dict(zip(pairs(topology), topology.bandwidth.tolist(), strict=True))
+    assert (rates[3, 7], rates[10, 3], rates[11, 10]) == (450, 50, 100)
+
+
+def test_rails_without_spines_are_a_product_of_switches() -> None:
+    rails, switches = parse_topology("rails:8x4"), parse_topology("switch:8*switch:4")
+    assert sorted(pairs(rails)) == sorted(pairs(switches))
+
+
+def test_what_switches_can_do() -> None:
+    topology = parse_topology("leaf-spine:2x2x1,multicast,buffer=64KiB")
+    assert topology.buffers == {4: 65536, 5: 65536, 6: 65536}
+    assert topology.copying == {4, 5, 6}
+    assert parse_topology("switch:2,buffer=0").buffers == {2: 0}
+    plain = parse_topology("leaf-spine:2x2x1")
+    assert not plain.buffers
+    assert not plain.copying
 
 
 def test_speeds_by_dimension() -> None:
@@ -128,6 +170,15 @@ def test_a_hypercube_is_rings_of_two() -> None:
         ("ring", "size '' is not a whole number from 1"),
         ("ring:4x4", "has 2 sizes, not 1; write it like ring:8"),
         ("dragonfly:4", "has 1 size, not 2; write it like dragonfly:4x9"),
+        ("leaf-spine:4x4", "has 2 sizes, not 3; write it like leaf-spine:8x4x2"),
+        ("rails:4", "has 1 size, not 2 or 3; write it like rails:8x4"),
+        ("rails:4x2*ring:2", "rails cannot be multiplied"),
+        ("leaf-spine:1x1x99999999", "links; Weft builds at most"),
+        ("ring:4,multicast", "has no switches for 'multicast'"),
+        ("switch:4,", "'' is nothing a switch can do; write multicast or buffer=64KiB"),
+        ("switch:4,buffer", "'buffer' is nothing a switch can do"),
+        ("switch:4,multicast=yes", "'multicast=yes' is nothing a switch can do"),
+        ("switch:4,buffer=much", "buffer 'much' is not a number with a unit"),
         ("msh:4x4", "unknown topology 'msh'; did you mean 'mesh'?"),
         ("h10:4", "unknown topology 'h10'; did you mean 'h100'?"),
         ("ring:4*", "has a part without a kind"),

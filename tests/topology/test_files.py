@@ -56,6 +56,18 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
     assert topology.removed == {2}
 
 
+def test_switches_by_hand(tmp_path: Path) -> None:
+    head = HEAD.replace("switches: 1", "switches: 2")
+    text = head + "buffer: 64KiB\nmulticast: true\nlinks: []\n"
+    topology = read_topology(write(tmp_path, text))
+    assert topology.buffers == {3: 65536, 4: 65536}
+    assert topology.copying == {3, 4}
+    text = head + "buffer: {s1: 0}\nmulticast: [s0]\nlinks: []\n"
+    topology = read_topology(write(tmp_path, text))
+    assert topology.buffers == {4: 0}
+    assert topology.copying == {3}
+
+
 def yaml_links(*rows: str) -> str:
     return HEAD + "links:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
 
@@ -98,6 +110,15 @@ WRONG = [
      "line 5: link 0 joins node 9, but NPUs are"),
     (HEAD + "columns:\n  src: [0]\n  dst: [1]\n  bandwidth: [0]\n  latency: 1",
      "line 8: bandwidth is wrong: expected int >= 1"),
+    (HEAD + "buffer: much\nlinks: []",
+     "line 5: buffer 'much' is not a size from 0; write it like 64KiB"),
+    (HEAD + "buffer:\n  s0: 1KiB\n  s1: 1KiB\nlinks: []",
+     "line 7: buffer names 's1', but NPUs are 0 to 2 and switches s0 to s0"),
+    (HEAD + "buffer:\n  s0: -1\nlinks: []", "line 6: buffer '-1' is not a size"),
+    (HEAD + "buffer: [1]\nlinks: []", "line 5: buffer is wrong"),
+    (HEAD + "multicast: maybe\nlinks: []", "line 5: multicast is wrong"),
+    (HEAD + "multicast: [s0, 1]\nlinks: []", "line 5: multicast is wrong"),
+    (HEAD + "multicast:\n  - s0\n  - s7\nlinks: []", "line 7: multicast names 's7', but NPUs"),
     ("weft: topology\nversion: 2\nnpus: 1\nlinks: []", "line 2: version is wrong"),
     ("weft: topology\nversion: 1\nnpus: 0\nlinks: []", "line 3: npus is wrong: expected int >= 1"),
     ("weft: topology\nversion: 1\nnpus: 99999999999\nlinks: []", "line 3: npus is wrong"),

@@ -140,6 +140,49 @@ def star_all_gather(blocking: bool, store_and_forward: bool, slow_up: bool) -> A
     return Algorithm((collective,), table(rows, duration), star(n, up, down), star_routes(n), cost)
 
 
+def with_buffer(algorithm: Algorithm, size: int) -> Algorithm:
+    """The same on a network whose switches store `size` bytes; it need not be right any more."""
+    network = algorithm.topology
+    limits = dict.fromkeys(range(network.npus, network.nodes), size)
+    return replace(algorithm, topology=network.with_switches(buffers=limits))
+
+
+def star_multicast(copies: bool = True, chunks: int = 2, places: bool = False) -> Algorithm:
+    """NPU 0 sends each chunk once, and the switch to all three others."""
+    n, push = 4, SHARE * 1000
+    rows = [(c, 0, d, False, d, c * push) for c in range(chunks) for d in range(1, n)]
+    collective = Collective.of("broadcast", range(n), chunks * SHARE, chunks, root=0)
+    network = star(n).with_switches(copying=[n] if copies else [])
+    transfers = table(rows, push + 2 * LATENCY)
+    if places:
+        given = np.array([place(Buffer.INPUT, row[0]) for row in rows], dtype=np.int32)
+        transfers = replace(transfers, src_place=given, dst_place=transfers.chunk.copy())
+    return Algorithm((collective,), transfers, network, star_routes(n), CostModel())
+
+
+def tree_multicast(copying: Sequence[int] = (4, 5, 6)) -> Algorithm:
+    """Two leaves (4, 5) with two NPUs each and a spine (6): one transmission for all of them."""
+    ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)]
+    network = Topology.from_links(
+        "two leaves",
+        4,
+        [low for low, _ in ends] + [high for _, high in ends],
+        [high for _, high in ends] + [low for low, _ in ends],
+        BANDWIDTH,
+        LATENCY,
+        switches=3,
+    ).with_switches(copying=copying)
+    paths = [[0, 7], [0, 4, 11, 8], [0, 4, 11, 9]]
+    routes = Routes(
+        np.cumsum([0, *map(len, paths)], dtype=np.int64),
+        np.array([link for path in paths for link in path], dtype=np.int32),
+    )
+    rows = [(0, 0, d, False, d - 1, 0) for d in (1, 2, 3)]
+    transfers = table(rows, [SHARE * 1000 + len(path) * LATENCY for path in paths])
+    collective = Collective.of("broadcast", range(4), SHARE, root=0)
+    return Algorithm((collective,), transfers, network, routes, CostModel())
+
+
 def crossing_all_reduce() -> Algorithm:
     """Two partial sums cross, one by way of NPU 2: no tree, and no places needed."""
     duration = SHARE * 1000 + 2 * LATENCY
@@ -251,6 +294,9 @@ HANDMADE: dict[str, Callable[[], Algorithm]] = {
     "line scatter": line_scatter,
     "line gather": line_gather,
     "crossing all-reduce": crossing_all_reduce,
+    "multicast": star_multicast,
+    "multicast with places": lambda: star_multicast(places=True),
+    "multicast through a tree": tree_multicast,
     "doubling all-reduce": doubling_all_reduce,
     "scratch all-reduce": scratch_all_reduce,
     "timed scratch all-reduce": lambda: over_star(scratch_all_reduce()),

@@ -6,11 +6,12 @@ It says whether an algorithm is right, not what is wrong with it.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations
 
 from weft.algorithm import Algorithm, Buffer, place
 
 Value = tuple[int, Counter[int]]  # a chunk, and how often each contribution is in the sum
+Hold = tuple[int, int, int, int]  # link, begin, until, row
 
 
 def is_right(algorithm: Algorithm) -> bool:
@@ -76,7 +77,8 @@ def _hop(a: Algorithm, row: int) -> tuple[int, list[tuple[int, int, int]]]:
     slowest = pushes.index(max(pushes)) if pushes else 0
     holds = []
     for i, link in enumerate(links):
-        length = pushes[i] + (alphas[i] if a.cost.latency_model == "blocking" else 0)
+        length = pushes[i] if forward else _held(a, size, links, i, slowest)
+        length += alphas[i] if a.cost.latency_model == "blocking" else 0
         if forward:
             begin = sum(pushes[:i]) + sum(alphas[:i])
         else:
@@ -86,16 +88,61 @@ def _hop(a: Algorithm, row: int) -> tuple[int, list[tuple[int, int, int]]]:
     return duration, holds
 
 
+def _held(a: Algorithm, size: int, links: list[int], i: int, slowest: int) -> int:
+    """How long link i is held: as any link between it and the slowest holds back what flows."""
+    lengths = []
+    for j in range(min(i, slowest), max(i, slowest) + 1):
+        between = [int(a.topology.dst[link]) for link in links[min(i, j) : max(i, j)]]
+        stored = sum(a.topology.buffers.get(switch, size) for switch in between)
+        lengths.append(-(-max(0, size - stored) * 10**12 // int(a.topology.bandwidth[links[j]])))
+    return max(lengths)
+
+
+def _chunks_fit(a: Algorithm) -> bool:
+    """Whether every switch that forwards whole chunks can store those it forwards."""
+    return a.cost.switching == "cut-through" or all(
+        a.topology.buffers.get(int(a.topology.dst[link]), 1 << 62) >= a.chunks.bytes[chunk]
+        for row, chunk in enumerate(a.transfers.chunk)
+        for link in _links(a, row)
+    )
+
+
 def _times_fit(a: Algorithm) -> bool:
     t = a.transfers
+    if not _chunks_fit(a):
+        return False
     holds = []
     for row in range(len(t)):
         duration, mine = _hop(a, row)
         if t.start[row] < 0 or t.end[row] - t.start[row] != duration:
             return False
-        holds += mine
-    holds.sort()
-    return all(one[0] != two[0] or one[2] <= two[1] for one, two in pairwise(holds))
+        holds += [(*hold, row) for hold in mine]
+    return all(
+        one[0] != two[0] or one[2] <= two[1] or two[2] <= one[1] or _is_multicast(a, one, two)
+        for one, two in combinations(holds, 2)
+    )
+
+
+def _is_multicast(a: Algorithm, one: Hold, two: Hold) -> bool:
+    """Whether two holds of one link are one: a tree with its branches at switches that copy."""
+    t, (link, begin, until, row), (_, begin2, until2, row2) = a.transfers, one, two
+    if (begin, until) != (begin2, until2) or t.reduce[row] or t.reduce[row2]:
+        return False
+    if any(column[row] != column[row2] for column in (t.chunk, t.src, t.start)):
+        return False
+    if t.src_place is not None or t.dst_place is not None:
+        alike = t.src_place is not None and t.src_place[row] == t.src_place[row2]
+        if not alike or a.chunks.reduce[t.chunk[row]]:
+            return False
+    left, right = _links(a, row), _links(a, row2)
+    common = []
+    for x, y in zip(left, right, strict=False):
+        if x != y:
+            break
+        common.append(x)
+    if link not in common or common in (left, right):
+        return False
+    return int(a.topology.dst[common[-1]]) in a.topology.copying
 
 
 def _events(a: Algorithm) -> list[tuple[int, str]]:

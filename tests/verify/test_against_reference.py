@@ -18,6 +18,11 @@ from .mutate import change, drop, swap
 from .reference import is_right
 
 ALGORITHMS = [build() for build in handmade.HANDMADE.values()]
+ALGORITHMS += [
+    handmade.with_buffer(handmade.star_all_gather(b, f, s), size)
+    for b, f, s in ((0, 0, 0), (1, 0, 1), (0, 1, 0))
+    for size in (0, SHARE // 2, SHARE)
+]
 ALGORITHMS += [handmade.star_all_gather(b, f, s) for b, f, s in ((0, 0, 0), (1, 0, 1), (0, 1, 1))]
 
 

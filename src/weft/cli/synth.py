@@ -77,8 +77,9 @@ def synth(
 ) -> None:
     """Synthesize the algorithm for COLLECTIVE on TOPOLOGY; verify it; bound it.
 
-    TOPOLOGY is a spec such as mesh:8x8, torus:4x4x4, ring:4*fc:8*switch:4, dragonfly:4x5, a
-    machine such as dgx1, h100:4, tpuv4:4x4x4, or a topology file.
+    TOPOLOGY is a spec such as mesh:8x8, torus:4x4x4, ring:4*fc:8*switch:4, leaf-spine:8x4x2, a
+    machine such as dgx1, h100:4, tpuv4:4x4x4, or a topology file. Switches that copy or have
+    small buffers: dgx2,multicast,buffer=1MiB.
 
     COLLECTIVE is one of PATTERNS.
 

@@ -54,7 +54,7 @@ def _print_table(summary: TopologySummary) -> None:
 
 
 def _rows(summary: TopologySummary) -> list[tuple[str, str]]:
-    from weft.units import format_bandwidth, format_time
+    from weft.units import format_bandwidth, format_size, format_time
 
     rows = [
         ("NPUs", str(summary.npus)),
@@ -72,6 +72,10 @@ def _rows(summary: TopologySummary) -> list[tuple[str, str]]:
     for speed in summary.speeds:
         pair = f"{format_bandwidth(speed.bandwidth)}, {format_time(speed.latency)}"
         rows.append(("link speed", f"{pair} ({speed.links} links)"))
+    for size, switches in summary.buffers:
+        rows.append(("switch buffer", f"{format_size(size)} ({switches} switches)"))
+    if summary.copying:
+        rows.append(("multicast", f"{summary.copying} of {summary.switches} switches"))
     return rows
 
 

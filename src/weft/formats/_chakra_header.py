@@ -58,6 +58,8 @@ class Network(msgspec.Struct):
     npus: int
     switches: int
     removed: list[int]
+    buffers: list[tuple[int, int]] = []  # node and bytes of each switch with a limited buffer
+    copying: list[int] = []  # switches that copy
 
 
 class Cost(msgspec.Struct):
@@ -171,7 +173,9 @@ def _network(topology: Topology | None, columns: dict[str, NDArray[np.generic]])
     columns["weft.speed_bandwidth"] = speeds[:, 0]
     columns["weft.speed_latency_ps"] = speeds[:, 1]
     removed = sorted(int(npu) for npu in topology.removed)
-    return Network(topology.name, topology.npus, topology.switches, removed)
+    buffers = list(topology.buffers.items())
+    copying = sorted(topology.copying)
+    return Network(topology.name, topology.npus, topology.switches, removed, buffers, copying)
 
 
 def _routes(
@@ -310,6 +314,7 @@ def read_topology(header: Header, columns: Columns, limit: int) -> Topology | No
     )
     if not all(0 <= npu < network.npus for npu in network.removed):
         raise InputError("a removed NPU is none of the topology's")
+    topology = topology.with_switches(buffers=dict(network.buffers), copying=network.copying)
     return replace(topology, removed=frozenset(network.removed))
 
 

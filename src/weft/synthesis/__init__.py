@@ -68,12 +68,16 @@ def produce(
     check_clock(topology, demands)
     workers = min(threads, trials)
     settings = Settings(cost, seed, threads // workers, progress or _core.Progress(), method)
-
     choose = choose_chunks or [False] * len(demands)
+    jobs = list(zip(demands, choose, strict=True))
 
     def attempt(number: int) -> Algorithm:
         mine = replace(settings, seed=(seed + number) & MAX_SEED)
-        return _attempt(topology, mine, list(zip(demands, choose, strict=True)))
+        best = _attempt(topology, mine, jobs)
+        if topology.copying:  # copies can be in the way of what is wanted more
+            plain = _attempt(topology.with_switches(copying=()), mine, jobs)
+            best = min(best, replace(plain, topology=topology), key=lambda found: found.time)
+        return best
 
     with ThreadPoolExecutor(workers) as pool:
         best = attempt(0)

@@ -34,7 +34,10 @@ def best_chunking(
     which can hardly beat what was found. The search starts at the smallest promising count and
     climbs from there, up and then down.
     """
-    options = [replace(collective, chunks_per_share=k) for k in _counts(topology, collective)]
+    counts = _counts(topology, collective)
+    if cost.switching == "store-and-forward" and topology.buffers:
+        counts = _fitting(topology, counts, collective, min(topology.buffers.values()))
+    options = [replace(collective, chunks_per_share=k) for k in counts]
     floors = [_forecast(topology, option, cost) for option in options]
     promising = min(floors) * _WORTH
     first = next(i for i, floor in enumerate(floors) if floor <= promising)
@@ -77,6 +80,22 @@ def _counts(topology: Topology, collective: Collective) -> list[int]:
     by_work = _MOST_WORK // _work(topology, replace(collective, chunks_per_share=1))
     most = _MOST_OF_A_SHARE if shares > 1 else _CANDIDATES[-1]
     return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_work))]
+
+
+def _fitting(topology: Topology, counts: list[int], collective: Collective, room: int) -> list[int]:
+    """The counts whose chunks fit in `room` bytes; if none does, the least that does.
+
+    If that is too many, the counts as they are: there may be a way besides the small buffers.
+    """
+    units_a_chunk = room // collective.alignment
+    if units_a_chunk == 0:
+        return counts
+    whole = replace(collective, chunks_per_share=1).chunks.bytes.max(initial=1)
+    least = -(-int(whole) // (units_a_chunk * collective.alignment))
+    if least > counts[-1]:
+        affordable = _work(topology, replace(collective, chunks_per_share=least)) <= _MOST_WORK
+        return [least] if affordable else counts
+    return [k for k in counts if k >= least] or counts
 
 
 def _work(topology: Topology, collective: Collective) -> int:

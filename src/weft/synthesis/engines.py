@@ -271,7 +271,12 @@ def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
                     f"{topology.name}: chunk {chunk} cannot get from NPU {source} to NPU {target}: "
                     f"{why}"
                 )
-    return UnreachableError(f"{topology.name}: some chunk cannot reach its destination")
+    room = min(topology.buffers.values(), default=NEVER)
+    return UnreachableError(
+        f"{topology.name}: chunks of {chunks.bytes.max(initial=0)} B do not fit the buffers of the "
+        f"switches on their way (from {room} B), which forward whole chunks only; use more chunks "
+        "or cut-through"
+    )
 
 
 def _lonely(

@@ -80,10 +80,13 @@ def _trees(topology: Topology, demand: Collective, settings: Settings) -> Schedu
 def _scatter_and_gather(
     topology: Topology, demands: Sequence[Collective], settings: Settings
 ) -> tuple[list[Schedule], str]:
-    """One plan serves for both halves where every link has a twin the other way."""
+    """One plan serves for both halves where every link has a twin the other way.
+
+    Not where switches copy: the first half must do without.
+    """
     gathered = _as(demands, "all-gather")
     gather, method = plan(topology, gathered, settings)
-    twin = twin_links(topology)
+    twin = None if topology.copying else twin_links(topology)
     if twin is not None:
         return [gather.backwards(twin), gather], method
     scatter, _ = backwards(topology, _as(demands, "reduce-scatter"), settings)

@@ -125,7 +125,8 @@ def transfers_of(
 ) -> tuple[Transfers, Routes]:
     """Transfers with exact times, and their routes: each row starts as soon as it may.
 
-    For each chunk the phases come one after the other; otherwise they overlap.
+    For each chunk the phases come one after the other; otherwise they overlap. Rows planned as
+    one multicast stay one.
     """
     both = _joined(phases)
     if both.slot is not None and (chunk_bytes == both.slot).all():
@@ -153,6 +154,7 @@ def _retimed(
         rows.src,
         rows.dst,
         rows.route,
+        rows.start,
         chunk_bytes,
     )
 
@@ -180,14 +182,15 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
     if len(phases) == 1:
         return phases[0]
     routes, shifts = _joined_routes(phases)
+    begin = np.cumsum([0, *(phase.time for phase in phases[:-1])])
     return Schedule(
         np.concatenate([phase.chunk for phase in phases]),
         np.concatenate([phase.src for phase in phases]),
         np.concatenate([phase.dst for phase in phases]),
         np.concatenate([phase.reduce for phase in phases]),
         np.concatenate([p.route + s for p, s in zip(phases, shifts, strict=True)]),
-        np.concatenate([phase.start for phase in phases]),
-        np.concatenate([phase.end for phase in phases]),
+        np.concatenate([p.start + b for p, b in zip(phases, begin, strict=True)]),
+        np.concatenate([p.end + b for p, b in zip(phases, begin, strict=True)]),
         routes,
         None,
     )

@@ -1,7 +1,8 @@
-"""Networks by name: ``mesh:8x8``, ``ring:4*fc:8*switch:4``, ``dragonfly:4x9``, ``h100:4``.
+"""Networks by name: ``mesh:8x8``, ``ring:4*fc:8*switch:4``, ``leaf-spine:8x4x2``, ``h100:4``.
 
-A spec is a preset (see `weft.topology.presets`), a dragonfly, or a product of factors joined by
-``*``. Each factor is a kind and its sizes; the first dimension varies fastest.
+A spec is a preset (see `weft.topology.presets`), a fabric (see `weft.topology.fabrics`), or a
+product of factors joined by ``*``. Each factor is a kind and its sizes; the first dimension
+varies fastest. What its switches can do follows after commas: ``dgx2:2,multicast,buffer=1MiB``.
 
 To add a kind that is a product of wirings, add a row to `FACTORS`.
 """
@@ -12,13 +13,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from weft.errors import InputError, unknown_name
-from weft.topology.dimensions import MAX_NPUS, Dimension, check_size, dimension_ends, product
+from weft.topology.dimensions import MAX_NPUS, Dimension, product
+from weft.topology.fabrics import FABRICS
 from weft.topology.model import Topology
 from weft.topology.presets import PRESETS
-from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS
+from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_buffer
 
 DEFAULT_BANDWIDTH = 50 * 10**9
 """B/s of every link when none is given: one 400 Gbit/s port."""
@@ -57,10 +57,12 @@ def parse_topology(
     Parameters
     ----------
     spec
-        Such as ``mesh:8x8`` or ``ring:4*switch:2``; it becomes the network's name.
+        Such as ``mesh:8x8``, ``ring:4*switch:2`` or ``switch:8,multicast``; it becomes the
+        network's name.
     bandwidth
         B/s of the links: one value for all, or one per dimension. A hypercube is one
-        dimension; a dragonfly has two, local and global. 50 GB/s if not given.
+        dimension; a fabric has one for each level: local and global links of a dragonfly, NPUs
+        to leaves and leaves to spines, boxes before rails before spines. 50 GB/s if not given.
     latency
         ps of the links, likewise; 0.5 us if not given. A preset takes one value at most, which
         then holds for all its links.
@@ -69,20 +71,28 @@ def parse_topology(
     if not name:
         raise InputError("the topology is empty; write it like mesh:8x8")
     check_speeds(bandwidth, latency)
-    kind, _, sizes = name.lower().partition(":")
-    if "*" not in name and kind.strip() in PRESETS:
-        topology = PRESETS[kind.strip()](name, sizes if ":" in name else None)
+    wires, *abilities = name.split(",")
+    topology = _wired(name, wires.lower(), bandwidth, latency)
+    return _with_abilities(topology, abilities) if abilities else topology
+
+
+def _wired(
+    name: str, wires: str, bandwidth: Sequence[int] | None, latency: Sequence[int] | None
+) -> Topology:
+    """Nodes and links; `wires` is the spec without what switches can do."""
+    kind, colon, numbers = wires.partition(":")
+    kind = kind.strip()
+    if "*" not in wires and kind in PRESETS:
+        topology = PRESETS[kind](name, numbers if colon else None)
         return override_links(topology, bandwidth, latency)
-    if "*" not in name and kind.strip() == "dragonfly":
-        members, groups = _sizes(name, sizes, "dragonfly:4x9", count=2)
-        return _dragonfly(
-            name,
-            members,
-            groups,
-            _per_dimension(name, "bandwidth", bandwidth, 2, DEFAULT_BANDWIDTH),
-            _per_dimension(name, "latency", latency, 2, DEFAULT_LATENCY),
-        )
-    dimensions = _dimensions(name)
+    if "*" not in wires and kind in FABRICS:
+        fabric = FABRICS[kind]
+        sizes = _sizes(name, numbers, fabric.example, fabric.sizes)
+        speeds = fabric.levels_for(sizes)
+        rates = _per_dimension(name, "bandwidth", bandwidth, speeds, DEFAULT_BANDWIDTH)
+        delays = _per_dimension(name, "latency", latency, speeds, DEFAULT_LATENCY)
+        return fabric.build(name, sizes, rates, delays)
+    dimensions = _dimensions(name, wires)
     speeds = dimensions[-1].speed + 1
     return product(
         name,
@@ -92,13 +102,34 @@ def parse_topology(
     )
 
 
-def _dimensions(name: str) -> list[Dimension]:
+def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
+    """The network with what all its switches can do: ``multicast``, ``buffer=64KiB``."""
+    name = topology.name
+    switches = range(topology.npus, topology.nodes)
+    if not switches:
+        raise InputError(f"topology '{name}' has no switches for '{abilities[0].strip()}'")
+    for text in abilities:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if key.lower() == "multicast" and not equals:
+            topology = topology.with_switches(copying=switches)
+        elif key.lower() == "buffer" and value:
+            limits = dict.fromkeys(switches, parse_buffer(value))
+            topology = topology.with_switches(buffers=limits)
+        else:
+            raise InputError(
+                f"topology '{name}': '{text.strip()}' is nothing a switch can do; "
+                "write multicast or buffer=64KiB"
+            )
+    return topology
+
+
+def _dimensions(name: str, wires: str) -> list[Dimension]:
     """The dimensions of a product of factors, numbered for their speeds."""
     dimensions: list[Dimension] = []
-    for text in name.lower().split("*"):
+    for text in wires.split("*"):
         kind, _, numbers = (part.strip() for part in text.partition(":"))
         factor = _factor(name, kind)
-        sizes = _sizes(name, numbers, factor.example, count=None if factor.many else 1)
+        sizes = _sizes(name, numbers, factor.example, () if factor.many else (1,))
         speed = dimensions[-1].speed + 1 if dimensions else 0
         if kind == "hypercube":
             # Past this many dimensions the network is refused anyway: do not list them all.
@@ -114,24 +145,25 @@ def _factor(name: str, kind: str) -> Factor:
         return FACTORS[kind]
     if not kind:
         raise InputError(f"topology '{name}' has a part without a kind; write it like mesh:8x8")
-    if kind in PRESETS or kind == "dragonfly":
+    if kind in PRESETS or kind in FABRICS:
         raise InputError(
             f"topology '{name}': {kind} cannot be multiplied; only {', '.join(FACTORS)} can"
         )
-    raise unknown_name("topology", kind, [*FACTORS, *PRESETS, "dragonfly"])
+    raise unknown_name("topology", kind, [*FACTORS, *PRESETS, *FABRICS])
 
 
-def _sizes(name: str, text: str, example: str, count: int | None) -> list[int]:
-    """Numbers from 1 joined by ``x``; `count` of them, or any number."""
+def _sizes(name: str, text: str, example: str, counts: Sequence[int]) -> list[int]:
+    """Numbers from 1 joined by ``x``; as many as one of `counts`, or any number without them."""
     parts = [part.strip() for part in text.split("x")]
     if not all(re.fullmatch(r"[0-9]+", part) and part.strip("0") for part in parts):
         raise InputError(
             f"topology '{name}': size '{text.strip()}' is not a whole number from 1; "
             f"write it like {example}"
         )
-    if count and len(parts) != count:
+    if counts and len(parts) not in counts:
         raise InputError(
-            f"topology '{name}' has {_count(len(parts), 'size')}, not {count}; "
+            f"topology '{name}' has {_count(len(parts), 'size')}, not "
+            f"{' or '.join(map(str, counts))}; "
             f"write it like {example}"
         )
     # A number this long is refused by its size; Python would refuse it with a traceback.
@@ -182,29 +214,4 @@ def override_links(
             )
     return topology.with_links(
         bandwidth=bandwidth[0] if bandwidth else None, latency=latency[0] if latency else None
-    )
-
-
-def _dragonfly(
-    name: str, members: int, groups: int, bandwidth: Sequence[int], latency: Sequence[int]
-) -> Topology:
-    """Groups that are fully connected inside, with one link each way between every two.
-
-    NPU = member + group·members. A group's links to the groups after it (cyclically) leave
-    from its members in turn. Order of links: local ones group by group as in ``fc``, then
-    global ones by source group, then by distance to the destination group.
-    """
-    local, far = groups * members * (members - 1), groups * (groups - 1)
-    check_size(name, members * groups, local + far)
-    src, dst = dimension_ends(Dimension("fc", members, 0), members * groups, 1, members * groups)
-    group, ahead = np.divmod(np.arange(far), max(groups - 1, 1))
-    other = (group + ahead + 1) % groups
-    back = groups - 2 - ahead
-    return Topology.from_links(
-        name,
-        members * groups,
-        np.concatenate([src, group * members + ahead % members]),
-        np.concatenate([dst, other * members + back % members]),
-        np.repeat(bandwidth, [local, far]),
-        np.repeat(latency, [local, far]),
     )

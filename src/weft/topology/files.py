@@ -21,7 +21,7 @@ from weft.errors import InputError
 from weft.topology.astra import build_astra, is_astra
 from weft.topology.model import Topology
 from weft.topology.schema import WORDS, Columns, Link, TopologyFile, build
-from weft.units import exact_bandwidth, exact_latency
+from weft.units import exact_bandwidth, exact_latency, exact_size
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MAX_LISTED_LINKS = 1000
@@ -88,6 +88,8 @@ def _record(topology: Topology) -> TopologyFile:
         name=topology.name,
         switches=topology.switches,
         removed=sorted(topology.removed),
+        buffer=_buffer(topology),
+        multicast=_multicast(topology),
         link_count=topology.links,
     )
     if topology.links <= MAX_LISTED_LINKS:
@@ -102,6 +104,25 @@ def _record(topology: Topology) -> TopologyFile:
     return record
 
 
+def _buffer(topology: Topology) -> str | dict[str, str | int | float] | None:
+    """One size for all switches where they have the same; by switch if not."""
+    sizes = [exact_size(size) for size in topology.buffers.values()]
+    if len(sizes) == topology.switches and len(set(sizes)) == 1:
+        return sizes[0]
+    names = (_switch_name(topology, switch) for switch in topology.buffers)
+    return dict(zip(names, sizes, strict=True)) or None
+
+
+def _multicast(topology: Topology) -> bool | list[str]:
+    if len(topology.copying) in (0, topology.switches):
+        return bool(topology.copying)
+    return [_switch_name(topology, switch) for switch in sorted(topology.copying)]
+
+
+def _switch_name(topology: Topology, node: int) -> str:
+    return f"s{node - topology.npus}"
+
+
 def _column(values: NDArray[np.int64]) -> int | list[int]:
     """All values, or the one that they all are."""
     return int(values[0]) if (values == values[0]).all() else list(map(int, values))
@@ -111,7 +132,7 @@ def _links(topology: Topology) -> list[Link]:
     """One item a link, or a pair of neighbours in the list that differ in direction only."""
 
     def node(number: int) -> int | str:
-        return number if number < topology.npus else f"s{number - topology.npus}"
+        return number if number < topology.npus else _switch_name(topology, number)
 
     links: list[Link] = []
     columns = (topology.src, topology.dst, topology.bandwidth, topology.latency)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from weft import _core
 from weft.errors import TopologyError
+from weft.units import MAX_BYTES
+
+_UNLIMITED = 2**63 - 1  # as in cpp/cost.h
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +21,7 @@ class Topology:
     """NPUs, switches and the directed links between them.
 
     Nodes are numbered: NPUs ``0..npus-1``, then switches ``npus..npus+switches-1``. NPUs
-    compute and hold chunks, switches only forward. Links are directed; parallel ones are
+    compute and hold chunks, switches forward. Links are directed; parallel ones are
     allowed. Numbers never change: a removed NPU leaves a gap.
 
     Attributes
@@ -35,6 +38,11 @@ class Topology:
         α of each link in picoseconds (int64).
     removed
         NPUs that have failed: they keep their numbers but take no part.
+    buffers
+        Bytes that a switch can hold back, by the switch's node number; those not named have no
+        limit. See ``docs/cost-model.md``.
+    copying
+        Switches, by node number, that send one transmission on to several (multicast).
     """
 
     name: str
@@ -45,6 +53,8 @@ class Topology:
     bandwidth: NDArray[np.int64]
     latency: NDArray[np.int64]
     removed: frozenset[int] = field(default=frozenset())
+    buffers: Mapping[int, int] = field(default_factory=dict)
+    copying: frozenset[int] = field(default=frozenset())
 
     @classmethod
     def from_links(
@@ -118,12 +128,35 @@ class Topology:
     def core(self) -> _core.Network:
         """The same network for the kernels."""
         return _core.Network(
-            self.npus, self.switches, self.src, self.dst, self.bandwidth, self.latency
+            self.npus,
+            self.switches,
+            self.src,
+            self.dst,
+            self.bandwidth,
+            self.latency,
+            self._buffer_column(),
+            self._copies_column(),
         )
 
+    def _buffer_column(self) -> NDArray[np.int64]:
+        """One number a switch; none at all where none is limited."""
+        column = np.full(self.switches if self.buffers else 0, _UNLIMITED, dtype=np.int64)
+        for switch, size in self.buffers.items():
+            column[switch - self.npus] = size
+        return column
+
+    def _copies_column(self) -> NDArray[np.uint8]:
+        """One number a switch; none at all where none copies."""
+        column = np.zeros(self.switches if self.copying else 0, dtype=np.uint8)
+        column[[switch - self.npus for switch in self.copying]] = 1
+        return column
+
     def reversed(self) -> Topology:
-        """The network with every link turned round; link numbers stay."""
-        return replace(self, src=self.dst, dst=self.src)
+        """The network with every link turned round; link numbers stay.
+
+        No switch of it copies: run backwards, a copy is a sum, and switches do not add.
+        """
+        return replace(self, src=self.dst, dst=self.src, copying=frozenset())
 
     def with_links(self, *, bandwidth: int | None = None, latency: int | None = None) -> Topology:
         """The same network with one bandwidth (B/s) or one latency (ps) on all links."""
@@ -134,6 +167,24 @@ class Topology:
             changed = replace(changed, latency=np.full_like(self.latency, latency))
         changed._check()
         return changed
+
+    def with_switches(
+        self, *, buffers: Mapping[int, int] | None = None, copying: Iterable[int] | None = None
+    ) -> Topology:
+        """The same network with other switches, where given: see the attributes."""
+        limits = self.buffers if buffers is None else buffers
+        copies = self.copying if copying is None else frozenset(copying)
+        for what, switches in (("has a buffer", limits), ("copies", copies)):
+            for switch in switches:
+                if not self.npus <= switch < self.nodes:
+                    raise TopologyError(f"{self.name}: node {switch} {what} but is no switch")
+        for switch, size in limits.items():
+            if not 0 <= size <= MAX_BYTES:
+                raise TopologyError(
+                    f"{self.name}: switch s{switch - self.npus} has a buffer of {size} B; "
+                    f"expected 0 to {MAX_BYTES}"
+                )
+        return replace(self, buffers=dict(sorted(limits.items())), copying=copies)
 
     def without(
         self,

@@ -14,7 +14,13 @@ from weft.documents import PlacedError, Words
 from weft.errors import InputError, TopologyError
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
 from weft.topology.model import Topology
-from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_bandwidth, parse_latency
+from weft.units import (
+    MAX_BANDWIDTH,
+    MAX_LATENCY_PS,
+    parse_bandwidth,
+    parse_buffer,
+    parse_latency,
+)
 
 MAX_SWITCHES = MAX_LINKS
 
@@ -44,7 +50,10 @@ class Columns(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The whole file; `bandwidth` and `latency` are for links that name none."""
+    """The whole file; `bandwidth` and `latency` are for links that name none.
+
+    `buffer` is one for all switches or by switch, `multicast` for all or those listed.
+    """
 
     weft: Literal["topology"]
     version: Literal[1]
@@ -54,6 +63,8 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     removed: list[Node] = []
     bandwidth: Quantity | None = None
     latency: Quantity | None = None
+    buffer: Quantity | dict[str, Quantity] | None = None
+    multicast: bool | list[str] = False
     link_count: int | None = None
     links: list[Link] | None = None
     columns: Columns | None = None
@@ -86,8 +97,45 @@ def build(record: TopologyFile, name: str) -> Topology:
         bandwidth,
         latency,
         switches=record.switches,
-    )
+    ).with_switches(buffers=_buffers(record), copying=_copying(record))
     return _remove(topology, record)
+
+
+def _buffers(record: TopologyFile) -> dict[int, int]:
+    """Bytes by node number of a switch."""
+    named = record.buffer
+    if named is None:
+        return {}
+    if not isinstance(named, dict):
+        size = _buffer(named, ("buffer",))
+        return {record.npus + i: size for i in range(record.switches)}
+    return {
+        _switch(record, name, "buffer", name): _buffer(size, ("buffer", name))
+        for name, size in named.items()
+    }
+
+
+def _buffer(value: Quantity, path: tuple[str, ...]) -> int:
+    try:
+        return parse_buffer(str(value))
+    except InputError:
+        raise PlacedError(
+            f"buffer '{value}' is not a size from 0; write it like 64KiB", path
+        ) from None
+
+
+def _copying(record: TopologyFile) -> list[int]:
+    """The node numbers of the switches that copy."""
+    if isinstance(record.multicast, bool):
+        return [record.npus + i for i in range(record.switches if record.multicast else 0)]
+    return [_switch(record, name, "multicast", i) for i, name in enumerate(record.multicast)]
+
+
+def _switch(record: TopologyFile, name: str, key: str, place: str | int) -> int:
+    """The node number of a switch written as ``s0``."""
+    if not re.fullmatch(r"s[0-9]{1,9}", name) or int(name[1:]) >= record.switches:
+        raise PlacedError(f"{key} names '{name}', but {_nodes(record)}", (key, place))
+    return record.npus + int(name[1:])
 
 
 Table = tuple[

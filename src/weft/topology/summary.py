@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,11 @@ class TopologySummary:
         B/s of all links into one NPU: the least and the most over the NPUs.
     speeds
         The distinct speeds of links, fastest first.
+    buffers
+        The distinct limits of switches' buffers (bytes), largest first, with how many switches
+        have each.
+    copying
+        How many switches copy (multicast).
     """
 
     name: str
@@ -65,6 +71,8 @@ class TopologySummary:
     ingress_min: int
     ingress_max: int
     speeds: tuple[Speed, ...]
+    buffers: tuple[tuple[int, int], ...]
+    copying: int
 
 
 def summarize(topology: Topology) -> TopologySummary:
@@ -87,6 +95,8 @@ def summarize(topology: Topology) -> TopologySummary:
         ingress_min=int(ingress.min()),
         ingress_max=int(ingress.max()),
         speeds=_speeds(topology),
+        buffers=tuple(sorted(Counter(topology.buffers.values()).items(), reverse=True)),
+        copying=len(topology.copying),
     )
 
 

@@ -61,6 +61,14 @@ def _route_range(v: Violation, a: Algorithm) -> str:
     return f"row {v.row} takes route {v.other}, but routes are 0 to {count - 1}"
 
 
+def _buffer_full(v: Violation, a: Algorithm) -> str:
+    switch = f"switch s{v.other - a.topology.npus}" if a.topology else f"node {v.other}"
+    return (
+        f"row {v.row} sends the {a.chunks.bytes[v.chunk]} B of chunk {v.chunk} through {switch}, "
+        f"which stores {v.detail} B and forwards whole chunks only"
+    )
+
+
 def _duration(v: Violation, _a: Algorithm) -> str:
     claimed, right = _times(v.other, v.detail)
     return f"row {v.row} ends at {claimed}; the cost model says {right}"
@@ -159,6 +167,7 @@ _WORDS: dict[ViolationCode, tuple[Kind, Words]] = {
         ),
     ),
     ViolationCode.route_ends: ("route", _route_ends),
+    ViolationCode.buffer_full: ("route", _buffer_full),
     ViolationCode.negative_start: (
         "time",
         lambda v, _a: f"row {v.row} starts at {v.other}ps, before the beginning",

@@ -1,0 +1,137 @@
+"""Networks by name that are no products: dragonflies and fabrics of switches.
+
+To add one, write a builder and put it in `FABRICS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.topology.dimensions import Dimension, Ends, check_size, dimension_ends
+from weft.topology.model import Topology
+
+Build = Callable[[str, Sequence[int], Sequence[int], Sequence[int]], Topology]
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """How a fabric is asked for.
+
+    Attributes
+    ----------
+    sizes
+        How many sizes it takes; one of these.
+    levels
+        Levels of links with speeds of their own; as many for each of `sizes`.
+    example
+        A spec, for messages.
+    build
+        (name, sizes, bandwidth of each level in B/s, latency of each level in ps) -> network.
+    """
+
+    sizes: tuple[int, ...]
+    levels: tuple[int, ...]
+    example: str
+    build: Build
+
+    def levels_for(self, sizes: Sequence[int]) -> int:
+        return self.levels[self.sizes.index(len(sizes))]
+
+
+def _dragonfly(
+    name: str, sizes: Sequence[int], bandwidth: Sequence[int], latency: Sequence[int]
+) -> Topology:
+    """Groups that are fully connected inside, with one link each way between every two.
+
+    NPU = member + group·members. A group's links to the groups after it (cyclically) leave
+    from its members in turn. Order of links: local ones group by group as in ``fc``, then
+    global ones by source group, then by distance to the destination group.
+    """
+    members, groups = sizes
+    local, far = groups * members * (members - 1), groups * (groups - 1)
+    check_size(name, members * groups, local + far)
+    near = dimension_ends(Dimension("fc", members, 0), members * groups, 1, members * groups)
+    group, ahead = np.divmod(np.arange(far), max(groups - 1, 1))
+    other = (group + ahead + 1) % groups
+    back = groups - 2 - ahead
+    across = group * members + ahead % members, other * members + back % members
+    return _levelled(name, members * groups, 0, [near, across], bandwidth, latency)
+
+
+def _leaf_spine(
+    name: str, sizes: Sequence[int], bandwidth: Sequence[int], latency: Sequence[int]
+) -> Topology:
+    """NPUs on leaves, every leaf on every spine: as many equal ways between leaves as spines.
+
+    Sizes are NPUs a leaf, leaves, spines. NPUs are numbered leaf by leaf; switches are the
+    leaves, then the spines.
+    """
+    hosts, leaves, spines = sizes
+    npus = hosts * leaves
+    check_size(name, npus, 2 * (npus + leaves * spines))
+    npu = np.arange(npus)
+    leaf = npus + np.arange(leaves)
+    ends = [_both_ways(npu, leaf[npu // hosts]), _to_spines(leaf, spines)]
+    return _levelled(name, npus, leaves + spines, ends, bandwidth, latency)
+
+
+def _rails(
+    name: str, sizes: Sequence[int], bandwidth: Sequence[int], latency: Sequence[int]
+) -> Topology:
+    """Boxes with a switch inside, and a leaf for each place in a box, its rail.
+
+    Sizes are NPUs a box, boxes and, if the leaves are joined, spines. NPUs are numbered box by
+    box; switches are those of the boxes, then the leaves, then the spines.
+    """
+    places, boxes, spines = (*sizes, 0)[:3]
+    npus = places * boxes
+    check_size(name, npus, 2 * (2 * npus + places * spines))
+    npu = np.arange(npus)
+    leaf = npus + boxes + np.arange(places)
+    ends = [_both_ways(npu, npus + npu // places), _both_ways(npu, leaf[npu % places])]
+    if spines:
+        ends.append(_to_spines(leaf, spines))
+    return _levelled(name, npus, boxes + places + spines, ends, bandwidth, latency)
+
+
+def _both_ways(low: NDArray[np.int64], high: NDArray[np.int64]) -> Ends:
+    """All links up, then all links down."""
+    return np.concatenate([low, high]), np.concatenate([high, low])
+
+
+def _to_spines(leaf: NDArray[np.int64], spines: int) -> Ends:
+    """Every leaf with every spine; these are numbered after the leaves."""
+    spine = leaf[-1] + 1 + np.arange(spines)
+    return _both_ways(np.repeat(leaf, spines), np.tile(spine, len(leaf)))
+
+
+def _levelled(
+    name: str,
+    npus: int,
+    switches: int,
+    ends: Sequence[Ends],
+    bandwidth: Sequence[int],
+    latency: Sequence[int],
+) -> Topology:
+    """A network of links level by level."""
+    counts = [len(src) for src, _ in ends]
+    return Topology.from_links(
+        name,
+        npus,
+        np.concatenate([src for src, _ in ends]),
+        np.concatenate([dst for _, dst in ends]),
+        np.repeat(bandwidth, counts),
+        np.repeat(latency, counts),
+        switches=switches,
+    )
+
+
+FABRICS = {
+    "dragonfly": Fabric((2,), (2,), "dragonfly:4x9", _dragonfly),
+    "leaf-spine": Fabric((3,), (2,), "leaf-spine:8x4x2", _leaf_spine),
+    "rails": Fabric((2, 3), (2, 3), "rails:8x4", _rails),
+}
