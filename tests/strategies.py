@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -194,11 +195,16 @@ def cases(draw: st.DrawFn, source: st.SearchStrategy[Topology] | None = None) ->
     network = draw(networks() if source is None else source)
     seed = draw(st.integers(0, 2**63 - 1000))
     collective, cost = draw(collectives(network)), draw(COSTS)
-    if cost.switching == "store-and-forward":  # what does not fit is refused
-        largest = int(collective.chunks.bytes.max())
-        fitting = {switch: max(size, largest) for switch, size in network.buffers.items()}
-        network = network.with_switches(buffers=fitting)
-    return Case(network, collective, cost, seed)
+    return Case(roomy(network, [collective], cost), collective, cost, seed)
+
+
+def roomy(network: Topology, demands: Sequence[Collective], cost: CostModel) -> Topology:
+    """The network with buffers in which whole chunks fit if they must: others are refused."""
+    if cost.switching != "store-and-forward":
+        return network
+    largest = max(int(demand.chunks.bytes.max(initial=0)) for demand in demands)
+    fitting = {switch: max(size, largest) for switch, size in network.buffers.items()}
+    return network.with_switches(buffers=fitting)
 
 
 def same(one: Algorithm, two: Algorithm) -> bool:

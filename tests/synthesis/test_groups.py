@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from tests.strategies import COSTS, GB_S, US, group_collectives, networks, same
+from tests.strategies import COSTS, GB_S, US, group_collectives, networks, roomy, same
 from tests.verify.reference import is_right
 from weft.collective import Collective, Move, all_to_allv, custom
 from weft.cost import CostModel
@@ -28,7 +28,7 @@ def check(result: weft.Result) -> None:
 
 def run(network: Topology, demands: list[Collective], cost: CostModel, **more) -> weft.Result:
     return weft.synthesize(
-        network,
+        roomy(network, demands, cost),
         demands,
         chunks=[demand.chunks_per_share for demand in demands],
         latency_model=cost.latency_model,
