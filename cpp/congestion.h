@@ -11,12 +11,12 @@
 
 namespace weft {
 
-// Loads are in time, so that links of different speeds compare. A hop costs a little for the time
+// Loads are in time, so that links of different speeds compare. A hop costs `thrift` times the time
 // it takes, and for each link the time it holds it, more steeply the nearer the link's load is to
 // the target: the load above which a link would be the one that everybody waits for.
 class Congestion {
   public:
-    Congestion(const Hops& hops, const std::vector<HopTimes>& times)
+    Congestion(const Hops& hops, const std::vector<HopTimes>& times, double thrift)
         : hops_(hops), steps_(static_cast<std::int64_t>(hops.steps.items.size())),
           load_(hops.bundles.size(), 0), is_simple_(hops.single_links && times.size() == 1),
           cost_(is_simple_ ? hops.count() : 0) {
@@ -24,7 +24,7 @@ class Congestion {
         base_.reserve(times.size() * hops.count());
         for (const auto& kind : times) {
             for (auto duration : kind.duration)
-                base_.push_back(duration_weight * static_cast<double>(duration));
+                base_.push_back(thrift * static_cast<double>(duration));
             for (std::int64_t i = 0; i < steps_; ++i) {
                 const auto links = hops.bundles[hops.steps.items[i]].size();
                 own_.push_back(static_cast<double>(kind.holds[i].length) /
@@ -68,8 +68,6 @@ class Congestion {
     }
 
   private:
-    static constexpr double duration_weight = 0.02;
-
     double work_out(std::int32_t hop, std::int32_t size) const {
         const double* own = own_.data() + size * steps_;
         double sum = base_[static_cast<std::int64_t>(size) * hops_.count() + hop];

@@ -62,14 +62,14 @@ template <class Ports>
 class PathScheduler {
   public:
     PathScheduler(const Hops& hops, const Unicast& unicast, const Paths& paths, ps load,
-                  Precedence precedence, Progress& progress)
+                  Precedence precedence, std::uint64_t seed, Progress& progress)
         : hops_(hops), unicast_(unicast), paths_(paths), progress_(progress),
           ports_(hops, unicast.times[0]), waiting_(hops.count(), unicast.src.size()),
           position_(unicast.src.size(), 0), rank_(unicast.src.size(), 0),
           is_ready_(hops.count(), 0), events_(all_delays()),
           left_(hops.bundles.size(), 0) {
         number_lanes();
-        rank_chunks(static_cast<double>(std::max<ps>(load, 1)), precedence);
+        rank_chunks(static_cast<double>(std::max<ps>(load, 1)), precedence, seed);
         if (!hops.single_links) hops_using_ = hops_by_bundle();
         schedule_.chunk.reserve(paths.hops());
         schedule_.hop.reserve(paths.hops());
@@ -120,7 +120,7 @@ class PathScheduler {
         for (auto hop : path) sum += times_of(chunk).duration[hop];
         return sum;
     }
-    void rank_chunks(double load, Precedence precedence) {
+    void rank_chunks(double load, Precedence precedence, std::uint64_t seed) {
         ps longest = 1;
         for (std::int32_t c = 0; c < unicast_.chunks(); ++c) {
             longest = std::max(longest, duration(paths_[c], c));
@@ -130,10 +130,11 @@ class PathScheduler {
         }
         // A rank is time before the end. It goes down as the chunk moves.
         urgency_ = precedence.urgency * load / static_cast<double>(longest);
-        Random random(precedence.seed);
+        Random random(seed);
         for (std::int32_t c = 0; c < unicast_.chunks(); ++c) {
             const double least = urgency_ * static_cast<double>(duration(paths_[c], c));
-            rank_[c] = static_cast<float>(least + (load - least) * random.fraction());
+            const double free = (load - least) * precedence.freedom;
+            rank_[c] = static_cast<float>(least + free * random.fraction());
         }
         levels_of_rank_ = (waiting_.levels() - 0.01) / load;
     }
@@ -262,10 +263,12 @@ class PathScheduler {
 }  // namespace
 
 Schedule schedule_paths(const Hops& hops, const Unicast& unicast, const Paths& paths, ps load,
-                        Precedence precedence, Progress& progress) {
-    return hops.single_links
-               ? PathScheduler<LinkPorts>(hops, unicast, paths, load, precedence, progress).run()
-               : PathScheduler<RoutedPorts>(hops, unicast, paths, load, precedence, progress).run();
+                        Precedence precedence, std::uint64_t seed, Progress& progress) {
+    auto run = [&](auto&& scheduler) { return scheduler.run(); };
+    return hops.single_links ? run(PathScheduler<LinkPorts>(hops, unicast, paths, load, precedence,
+                                                            seed, progress))
+                             : run(PathScheduler<RoutedPorts>(hops, unicast, paths, load,
+                                                              precedence, seed, progress));
 }
 
 }  // namespace weft

@@ -9,16 +9,15 @@
 
 namespace weft {
 
-// Which chunk goes first. Chunks are given random times at which they should leave, spread over the
-// whole, so that all links get work from the beginning. A chunk with a long way to go must leave
-// early: with the longest way, before the part 1 - `urgency` of the whole is over.
+// Which chunk goes first. A chunk with a long way to go must leave early: its rank is its way's part
+// of the longest one, times `urgency`. On top comes something random, up to `freedom` of the whole, so
+// that all links get work from the beginning.
 struct Precedence {
-    double urgency;
-    std::uint64_t seed;
+    double urgency, freedom;
 };
 
 // `load`: how long the busiest link is held.
 Schedule schedule_paths(const Hops& hops, const Unicast& unicast, const Paths& paths,
-                        ps load, Precedence precedence, Progress& progress);
+                        ps load, Precedence precedence, std::uint64_t seed, Progress& progress);
 
 }  // namespace weft

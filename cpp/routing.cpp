@@ -19,11 +19,11 @@ struct Target {
 
 class Router {
   public:
-    Router(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
+    Router(const Hops& hops, const Unicast& unicast, double thrift, std::uint64_t seed, ps bound,
            Progress& progress)
         : hops_(hops), unicast_(unicast), progress_(progress), random_(seed),
           bound_(static_cast<double>(std::max<ps>(bound, 1))), npus_(hops.out.size()),
-          loads_(hops, unicast.times), paths_(unicast.src.size()), cost_(npus_), via_(npus_),
+          loads_(hops, unicast.times, thrift), paths_(unicast.src.size()), cost_(npus_), via_(npus_),
           seen_(npus_, 0), open_(npus_, 0) {
         find_targets();
     }
@@ -253,23 +253,27 @@ void Router::balance() {
     const auto batch = static_cast<std::int32_t>(std::ceil(work / work_of_a_pass));
     const int patience = batch > 1 ? 1 : 4;
     double least = loads_.largest();
-    for (int pass = 0, misses = 0; misses < patience && least > near_bound * bound_; ++pass) {
-        // Just below the largest load: nearer than that, and short paths are not worth anything.
-        loads_.aim(std::max(bound_, 0.95 * loads_.largest()),
-                   std::min(first_doublings + pass, most_doublings));
+    int doublings = batch > 1 ? first_doublings : gentle_doublings;
+    for (int misses = 0; misses < patience && least > near_bound * bound_;) {
+        // Gently first, with far to go. Then just below the largest load: nearer than that, and
+        // short paths are not worth anything.
+        const double part = doublings == gentle_doublings ? 0.5 : 0.95;
+        loads_.aim(std::max(bound_, part * loads_.largest()), doublings);
         const auto moved = improve(std::max(batch, 1));
         if (moved == 0 || progress_.cancelled) return;
         const bool gains = loads_.largest() < 0.9995 * least;
         least = std::min(least, loads_.largest());
         misses = gains ? 0 : misses + 1;
+        if (!gains || doublings > gentle_doublings)
+            doublings = std::min(doublings + 1, most_doublings);
     }
 }
 
 }  // namespace
 
-RoutedPaths route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
-              Progress& progress) {
-    return Router(hops, unicast, seed, bound, progress).run();
+RoutedPaths route(const Hops& hops, const Unicast& unicast, double thrift, std::uint64_t seed,
+                  ps bound, Progress& progress) {
+    return Router(hops, unicast, thrift, seed, bound, progress).run();
 }
 
 }  // namespace weft

@@ -15,7 +15,8 @@ struct RoutedPaths {
 };
 
 // `bound`: the whole takes at least that long, so links may be held that long without harm.
-RoutedPaths route(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
-              Progress& progress);
+// `thrift`: how much the length of paths counts beside loads.
+RoutedPaths route(const Hops& hops, const Unicast& unicast, double thrift, std::uint64_t seed,
+                  ps bound, Progress& progress);
 
 }  // namespace weft

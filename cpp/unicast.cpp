@@ -37,18 +37,18 @@ Schedule first_or_best(std::size_t count, int threads, ps enough, Make make) {
 
 ps nearly(ps time) { return static_cast<ps>(static_cast<double>(time) * close_enough); }
 
-Schedule attempt(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
-                 int threads, Progress& progress) {
-    const RoutedPaths routed = route(hops, unicast, seed, bound, progress);
+Schedule attempt(const Hops& hops, const Unicast& unicast, double thrift, std::uint64_t seed,
+                 ps bound, int threads, Progress& progress) {
+    const RoutedPaths routed = route(hops, unicast, thrift, seed, bound, progress);
     if (!routed.all_found || progress.cancelled) return {};
     // Much freedom keeps links busy in between, little of it shortens the end.
-    constexpr std::array<double, 3> urgencies{0.25, 1, 0};
+    constexpr std::array<Precedence, 4> precedences{{{0.25, 1}, {1, 1}, {0, 1}, {1, 0}}};
     // The first is mostly good enough; of large ones two at a time would take much memory.
     const int at_a_time = routed.paths.hops() > most_at_a_time ? 1 : threads;
-    return first_or_best(urgencies.size(), at_a_time, nearly(std::max(bound, routed.load)),
+    return first_or_best(precedences.size(), at_a_time, nearly(std::max(bound, routed.load)),
                          [&](std::size_t i) {
                              return schedule_paths(hops, unicast, routed.paths, routed.load,
-                                                   {urgencies[i], seed + i}, progress);
+                                                   precedences[i], seed + i, progress);
                          });
 }
 
@@ -66,11 +66,14 @@ Schedule plan_unicast(const Hops& hops, const Unicast& unicast, std::uint64_t se
     constexpr double work_in_all = 1 << 22;
     const auto attempts =
         static_cast<std::size_t>(std::clamp(work_in_all / std::max(work, 1.0), 1.0, 16.0));
+    // With few chunks a long detour takes as long as the whole should; with many only loads count.
+    constexpr std::array<double, 4> thrifts{0.02, 0.2, 1, 5};
     Random seeds(seed);
     std::vector<std::uint64_t> own_seed(attempts);
     for (auto& own : own_seed) own = seeds();
     Schedule best = first_or_best(attempts, threads, nearly(bound), [&](std::size_t i) {
-        return attempt(hops, unicast, own_seed[i], bound, attempts > 1 ? 1 : threads, progress);
+        return attempt(hops, unicast, thrifts[i % thrifts.size()], own_seed[i], bound,
+                       attempts > 1 ? 1 : threads, progress);
     });
     if (progress.cancelled) throw Cancelled();
     return best;

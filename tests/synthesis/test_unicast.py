@@ -65,7 +65,10 @@ def moves(draw: st.DrawFn, network: Topology) -> list[tuple[int, int, int]]:
 def test_any_pairs_of_any_size(
     data: st.DataObject, network: Topology, cost: CostModel, seed: int
 ) -> None:
-    jobs = [Move((a,), (b,), size) for a, b, size in data.draw(moves(network)) if a != b]
+    rank = {npu: i for i, npu in enumerate(network.members.tolist())}
+    jobs = [
+        Move(size, (rank[a],), (rank[b],)) for a, b, size in data.draw(moves(network)) if a != b
+    ]
     assume(jobs)
     result = weft.synthesize(
         network,
