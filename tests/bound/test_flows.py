@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from tests.strategies import COSTS, GB_S, US, cases, group_collectives, irregular
+from tests.strategies import COSTS, GB_S, US, cases, group_collectives, irregular, roomy
 from weft import _core
 from weft.bound import lower_bound, quick_bound
 from weft.bound.classes import ChunkClasses
@@ -144,6 +144,7 @@ def test_several_at_once(
     data: st.DataObject, network: Topology, cost: CostModel, seed: int
 ) -> None:
     demands = data.draw(st.lists(group_collectives(network), min_size=1, max_size=3))
+    network = roomy(network, demands, cost)
     result = weft.synthesize(
         network,
         demands,

@@ -50,18 +50,20 @@ def flow_bound(
     time, ideal = flows.prove(*cheap)
     goal = enough / 1e12
     if time < enough and budget >= 2 * flows.visits:
-        steps = min(_POLISHES, budget // 2 // flows.visits)
+        steps = min(_POLISHES, budget // 4 // flows.visits)
         steps = steps if steps > _POLISHES // 4 else 0
         balanced, loads = _core.balance(
             flows.network,
             flows.capacity,
             *flows.bytes,
             goal,
-            budget - steps * flows.visits,
+            budget - 2 * steps * flows.visits,
             flows.threads,
         )
-        lengths = max(cheap[0], balanced, key=flows.seconds)
-        lengths = flows.polished(lengths, loads, goal, steps)
+        # Lengths of a cut are a corner that steps hardly leave: start from the others as well.
+        starts = (cheap[0], balanced)
+        polished = [flows.polished(start, loads, goal, steps) for start in starts]
+        lengths = max(*starts, *polished, key=flows.seconds)
         whole, any_chunks = flows.prove(lengths, flows.total(lengths))
         time, ideal = max(time, whole), max(ideal, any_chunks)
     return time, "flow", ideal

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from weft import _core
 from weft.algorithm import Algorithm
 from weft.bound import quick_bound
 from weft.collective import Collective
@@ -78,7 +79,8 @@ def _counts(topology: Topology, collective: Collective) -> list[int]:
     shares = collective.pattern.shares(collective.ranks)
     by_bytes = collective.size // (shares * collective.alignment)
     by_work = _MOST_WORK // _work(topology, replace(collective, chunks_per_share=1))
-    most = _MOST_OF_A_SHARE if shares > 1 else _CANDIDATES[-1]
+    alike = shares > 1 and not collective.pattern.own_buffers
+    most = _MOST_OF_A_SHARE if alike else _CANDIDATES[-1]
     return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_work))]
 
 
@@ -107,13 +109,18 @@ def _work(topology: Topology, collective: Collective) -> int:
 
 
 def _forecast(topology: Topology, collective: Collective, cost: CostModel) -> float:
-    """A lower bound for whole chunks; on links of different speeds half a slot on top.
+    """A lower bound for whole chunks, and what is easily lost on top of it.
 
-    That much of the slowest link is easily lost at the end.
+    On links of different speeds that is half a slot of the slowest at the end; where every chunk
+    goes its own way, half a slot for each link of a long one, until links far away are busy.
     """
     chunks = collective.chunks
     slot = int(chunks.bytes.max(initial=1))
     time = float(quick_bound(topology, chunks, cost, slot))
+    lost = 0.0
     if len(np.unique(topology.bandwidth)) > 1:
-        time += 0.5 * slot * 1e12 / float(topology.bandwidth.min())
-    return time
+        lost = 1e12 / float(topology.bandwidth.min())
+    if collective.pattern.own_buffers and topology.links:
+        away = _core.distances(topology.core, collective.group[0], False)[list(collective.group)]
+        lost = max(lost, float(away.max()) * 1e12 / float(np.median(topology.bandwidth)))
+    return time + 0.5 * slot * lost
