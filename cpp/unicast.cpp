@@ -15,7 +15,8 @@ namespace {
 
 // How close to what can be had is close enough.
 constexpr double close_enough = 1.002;
-constexpr std::int64_t most_at_a_time = 1 << 22;
+// More hops than this are not scheduled again and again.
+constexpr std::int64_t many_hops = 1 << 20;
 
 // The first of several schedules that is short enough, else the shortest.
 template <class Make>
@@ -38,14 +39,14 @@ Schedule first_or_best(std::size_t count, int threads, ps enough, Make make) {
 ps nearly(ps time) { return static_cast<ps>(static_cast<double>(time) * close_enough); }
 
 Schedule attempt(const Hops& hops, const Unicast& unicast, double thrift, std::uint64_t seed,
-                 ps bound, int threads, Progress& progress) {
+                 ps bound, Progress& progress) {
     const RoutedPaths routed = route(hops, unicast, thrift, seed, bound, progress);
     if (!routed.all_found || progress.cancelled) return {};
-    // Much freedom keeps links busy in between, little of it shortens the end.
+    // Much freedom keeps links busy in between, little of it shortens the end. The first is mostly
+    // good enough, so they are tried one after the other.
     constexpr std::array<Precedence, 4> precedences{{{0.25, 1}, {1, 1}, {0, 1}, {1, 0}}};
-    // The first is mostly good enough; of large ones two at a time would take much memory.
-    const int at_a_time = routed.paths.hops() > most_at_a_time ? 1 : threads;
-    return first_or_best(precedences.size(), at_a_time, nearly(std::max(bound, routed.load)),
+    const std::size_t tries = routed.paths.hops() > many_hops ? 2 : precedences.size();
+    return first_or_best(tries, 1, nearly(std::max(bound, routed.load)),
                          [&](std::size_t i) {
                              return schedule_paths(hops, unicast, routed.paths, routed.load,
                                                    precedences[i], seed + i, progress);
@@ -72,8 +73,7 @@ Schedule plan_unicast(const Hops& hops, const Unicast& unicast, std::uint64_t se
     std::vector<std::uint64_t> own_seed(attempts);
     for (auto& own : own_seed) own = seeds();
     Schedule best = first_or_best(attempts, threads, nearly(bound), [&](std::size_t i) {
-        return attempt(hops, unicast, thrifts[i % thrifts.size()], own_seed[i], bound,
-                       attempts > 1 ? 1 : threads, progress);
+        return attempt(hops, unicast, thrifts[i % thrifts.size()], own_seed[i], bound, progress);
     });
     if (progress.cancelled) throw Cancelled();
     return best;

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import weft
-from tests.strategies import COSTS, SIZES, damaged, networks
+from tests.strategies import COSTS, SIZES, damaged, networks, roomy
 from tests.verify.reference import is_right
 from weft import _core
 from weft.collective import Move, custom
@@ -70,9 +70,10 @@ def test_any_pairs_of_any_size(
         Move(size, (rank[a],), (rank[b],)) for a, b, size in data.draw(moves(network)) if a != b
     ]
     assume(jobs)
+    demand = custom(network.members.tolist(), jobs)
     result = weft.synthesize(
-        network,
-        [custom(network.members.tolist(), jobs)],
+        roomy(network, [demand], cost),
+        [demand],
         seed=seed,
         threads=1,
         latency_model=cost.latency_model,
