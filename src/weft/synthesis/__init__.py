@@ -101,12 +101,11 @@ def _attempt(
     topology: Topology, settings: Settings, demands: Sequence[tuple[Collective, bool]]
 ) -> Algorithm:
     """The algorithm of one seed; each demand says whether its chunk count is to be chosen."""
+    if len(demands) > 1:
+        return planned_together(topology, settings, demands)
 
     def plan_one(demand: Collective) -> Algorithm:
         return planned(topology, settings, [demand])
 
-    single = [
-        best_chunking(topology, demand, settings.cost, plan_one) if choose else plan_one(demand)
-        for demand, choose in demands
-    ]
-    return single[0] if len(single) == 1 else planned_together(topology, settings, single)
+    demand, choose = demands[0]
+    return best_chunking(topology, demand, settings.cost, plan_one) if choose else plan_one(demand)

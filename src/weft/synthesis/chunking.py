@@ -35,10 +35,7 @@ def best_chunking(
     which can hardly beat what was found. The search starts at the smallest promising count and
     climbs from there, up and then down.
     """
-    counts = _counts(topology, collective)
-    if cost.switching == "store-and-forward" and topology.buffers:
-        counts = _fitting(topology, counts, collective, min(topology.buffers.values()))
-    options = [replace(collective, chunks_per_share=k) for k in counts]
+    options = [replace(collective, chunks_per_share=k) for k in _counts(topology, collective, cost)]
     floors = [_forecast(topology, option, cost) for option in options]
     promising = min(floors) * _WORTH
     first = next(i for i, floor in enumerate(floors) if floor <= promising)
@@ -47,6 +44,12 @@ def best_chunking(
     climb.along(range(first + 1, len(options)))
     climb.along(range(first - 1, -1, -1))
     return climb.best
+
+
+def chunked(topology: Topology, collective: Collective, cost: CostModel, most: int) -> Collective:
+    """Cut in as many chunks as are sensible, up to `most`."""
+    counts = _counts(topology, collective, cost)
+    return replace(collective, chunks_per_share=max([k for k in counts if k <= most] or counts[:1]))
 
 
 @dataclass
@@ -74,14 +77,17 @@ class _Climb:
                 misses += 1
 
 
-def _counts(topology: Topology, collective: Collective) -> list[int]:
-    """Sensible counts: chunks of some bytes, and not too much work."""
+def _counts(topology: Topology, collective: Collective, cost: CostModel) -> list[int]:
+    """Sensible counts: chunks of some bytes that fit where they go, and not too much work."""
     shares = collective.pattern.shares(collective.ranks)
     by_bytes = collective.size // (shares * collective.alignment)
     by_work = _MOST_WORK // _work(topology, replace(collective, chunks_per_share=1))
     alike = shares > 1 and not collective.pattern.own_buffers
     most = _MOST_OF_A_SHARE if alike else _CANDIDATES[-1]
-    return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_work))]
+    counts = [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_work))]
+    if cost.switching == "store-and-forward" and topology.buffers:
+        return _fitting(topology, counts, collective, min(topology.buffers.values()))
+    return counts
 
 
 def _fitting(topology: Topology, counts: list[int], collective: Collective, room: int) -> list[int]:
@@ -103,7 +109,7 @@ def _fitting(topology: Topology, counts: list[int], collective: Collective, room
 def _work(topology: Topology, collective: Collective) -> int:
     """About how many transfers are planned, relays included; behind switches each is dearer."""
     each = _HOPS_OF_A_PATH if collective.pattern.own_buffers else topology.npus
-    if topology.switches and not collective.pattern.own_buffers:
+    if topology.switches:
         each *= 1 + topology.npus // _NPUS_A_WEIGHT
     return collective.part_count * each * collective.chunks_per_share
 
@@ -112,7 +118,7 @@ def _forecast(topology: Topology, collective: Collective, cost: CostModel) -> fl
     """A lower bound for whole chunks, and what is easily lost on top of it.
 
     On links of different speeds that is half a slot of the slowest at the end; where every chunk
-    goes its own way, half a slot for each link of a long one, until links far away are busy.
+    goes its own way, half a slot for each hop of a long one, until links far away are busy.
     """
     chunks = collective.chunks
     slot = int(chunks.bytes.max(initial=1))
@@ -122,5 +128,6 @@ def _forecast(topology: Topology, collective: Collective, cost: CostModel) -> fl
         lost = 1e12 / float(topology.bandwidth.min())
     if collective.pattern.own_buffers and topology.links:
         away = _core.distances(topology.core, collective.group[0], False)[list(collective.group)]
-        lost = max(lost, float(away.max()) * 1e12 / float(np.median(topology.bandwidth)))
+        hops = 1.0 if topology.switches else float(away.max())  # switches let chunks run through
+        lost = max(lost, hops * 1e12 / float(np.median(topology.bandwidth)))
     return time + 0.5 * slot * lost

@@ -15,10 +15,11 @@ from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.schedule import Schedule, transfers_of
 from weft.topology.model import Topology
 
-# More methods are tried where the first leaves more than this between it and its goal,
-_CLOSE = 1.01
-# and where there are no more chunks, each for so many NPUs, than this.
-_MOST_DELIVERIES = 1 << 18
+# More methods are tried where the first leaves more than this between it and its goal; of small
+# plans, and of large ones.
+_CLOSE, _CLOSE_ENOUGH = 1.01, 1.03
+# Plans are small up to so many chunks, each for so many NPUs; beyond the other nothing is tried.
+_FEW_DELIVERIES, _MOST_DELIVERIES = 1 << 13, 1 << 17
 
 
 def planned(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
@@ -27,9 +28,11 @@ def planned(topology: Topology, settings: Settings, demands: Sequence[Collective
         return direct(topology, demands, settings.cost)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
     first = _algorithm(topology, settings, demands, *_phases(topology, settings, demands, chunks))
-    if settings.method != "auto" or _deliveries(chunks) > _MOST_DELIVERIES:
+    deliveries = _deliveries(chunks)
+    if settings.method != "auto" or deliveries > _MOST_DELIVERIES:
         return first
-    if first.time <= quick_bound(topology, chunks, settings.cost) * _CLOSE:
+    close = _CLOSE if deliveries <= _FEW_DELIVERIES else _CLOSE_ENOUGH
+    if first.time <= quick_bound(topology, chunks, settings.cost) * close:
         return first
     others = _others(topology, settings, demands, chunks, str(first.provenance["method"]))
     return min([first, *others], key=lambda algorithm: algorithm.time)

@@ -2,48 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from weft.algorithm import Algorithm
+from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
 from weft.errors import UnreachableError
+from weft.synthesis.chunking import chunked
 from weft.synthesis.engines import Settings
 from weft.synthesis.planning import planned
 from weft.synthesis.schedule import Schedule, overlaid, transfers_of
 from weft.topology.model import Topology
 
+# In how many chunks to cut each share, one after the other while that gains.
+_COUNTS = (4, 12, 32)
+_WORTH = 1.005
+# Nothing else is tried where the first plan leaves no more than this between it and its goal.
+_CLOSE = 1.01
+
 
 def planned_together(
-    topology: Topology, settings: Settings, single: Sequence[Algorithm]
+    topology: Topology, settings: Settings, jobs: Sequence[tuple[Collective, bool]]
 ) -> Algorithm:
-    """The best of several ways to run at once what was planned for one demand each.
-
-    The given algorithms each have the network to themselves. If they do not get in each other's
-    way, nothing better can be had.
-    """
-    demands = [algorithm.demands[0] for algorithm in single]
-    if settings.method == "direct":
-        return planned(topology, settings, demands)  # blind to what collides
-    best = laid_over(topology, settings, demands, single)
-    if best.time <= max(algorithm.time for algorithm in single):
-        return best
-    for attempt in _attempts(topology, settings, demands):
-        best = min(best, attempt, key=lambda algorithm: algorithm.time)
+    """The best of several ways to run all at once; each job says if its chunks are to be chosen."""
+    best: Algorithm | None = None
+    for count in _COUNTS:
+        demands = [
+            chunked(topology, demand, settings.cost, count) if choose else demand
+            for demand, choose in jobs
+        ]
+        if best is not None and demands == list(best.demands):
+            break
+        found = _at_once(topology, settings, demands)
+        if best is not None and found.time * _WORTH >= best.time:
+            break
+        best = found
+        if _is_close(topology, settings, best):
+            break
+    assert best is not None
     return best
 
 
-def _attempts(
-    topology: Topology, settings: Settings, demands: Sequence[Collective]
-) -> Iterator[Algorithm]:
-    yield planned(topology, settings, demands)
+def _is_close(topology: Topology, settings: Settings, found: Algorithm) -> bool:
+    return found.time <= quick_bound(topology, found.chunks, settings.cost) * _CLOSE
+
+
+def _at_once(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
+    """Planned as one; or each alone, with relays or without, and laid over each other."""
+    best = planned(topology, settings, demands)
+    if settings.method == "direct" or _is_close(topology, settings, best):
+        return best
+    for relay in (True, False):
+        single = _single(topology, settings, demands, relay=relay)
+        if single:
+            best = min(
+                best, laid_over(topology, settings, demands, single), key=lambda found: found.time
+            )
+    return best
+
+
+def _single(
+    topology: Topology, settings: Settings, demands: Sequence[Collective], *, relay: bool
+) -> list[Algorithm]:
+    """An algorithm for each demand as if it had the network to itself; none if one has none."""
+    own = [replace(demand, relay=demand.relay and relay) for demand in demands]
     try:
-        confined = [
-            planned(topology, settings, [replace(demand, relay=False)]) for demand in demands
-        ]
+        return [planned(topology, settings, [demand]) for demand in own]
     except UnreachableError:
-        return  # some group needs others to relay
-    yield laid_over(topology, settings, demands, confined)
+        if relay:
+            raise
+        return []  # some group needs others to relay
 
 
 def laid_over(
