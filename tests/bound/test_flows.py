@@ -14,7 +14,7 @@ from weft.bound import lower_bound, quick_bound
 from weft.bound.classes import ChunkClasses
 from weft.bound.flows import Flows
 from weft.bound.sweeps import best_sweep
-from weft.collective import Collective
+from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.topology import Topology, load_topology
 
@@ -183,3 +183,13 @@ def test_where_there_is_no_way() -> None:
         assert quick_bound(network, chunks, CostModel(), MB) >= MB * 1000 * bool(ends)
         with pytest.raises(weft.UnreachableError):
             weft.synthesize(network, "all-to-all", 3 * MB)
+
+
+def test_all_rows_gather_at_once() -> None:
+    """All groups cross the same planes: 7 of 8 shares over each link between the last columns."""
+    rows = [Collective.of("all-gather", range(r, r + 8), 1 << 20, 4) for r in range(0, 64, 8)]
+    chunks = Chunks.concatenate([row.chunks for row in rows])
+    network = load_topology("mesh:8x8").with_links(bandwidth=50 * GB_S, latency=0)
+    bound = lower_bound(network, chunks, CostModel())
+    assert bound.kind == "cut"
+    assert bound.ideal_us == pytest.approx(7 / 8 * (1 << 20) / 50e9 * 1e6)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.bound.classes import ChunkClasses
 from weft.topology.model import Topology
 
 _MOST_NODES = 2048  # a number is kept for each two of them
@@ -48,6 +49,46 @@ def best_sweep(
                 best = float(ratio.max())
                 inside = (level <= ratio.argmax()) ^ (axis == 1)
     return inside
+
+
+def sweep_of_sets(topology: Topology, classes: ChunkClasses, landmarks: int) -> NDArray[np.bool_]:
+    """The same where chunks have many takers, or sums many contributors.
+
+    What has all its holders (or some contributor) at a level or below, and a taker above it,
+    must cross.
+    """
+    best, inside = 0.0, np.zeros(topology.nodes, dtype=bool)
+    if len(classes) == 0:
+        return inside
+    begins = classes.set_offsets[:-1]
+    for one, two in combinations(_distances(topology, landmarks), 2):
+        for order in (one - two, two - one):
+            _, level = np.unique(order, return_inverse=True)
+            of_member = level[classes.set_members]
+            lowest = np.minimum.reduceat(of_member, begins)
+            highest = np.maximum.reduceat(of_member, begins)
+            ready = np.where(classes.reduce, lowest[classes.pre], highest[classes.pre])
+            needed = _crossing(ready, highest[classes.post], classes.bytes, level)
+            carried = _crossing(level[topology.src], level[topology.dst], topology.bandwidth, level)
+            ratio = np.divide(needed, carried, where=carried > 0, out=np.zeros_like(needed))
+            if ratio.max() > best:
+                best, inside = float(ratio.max()), level <= ratio.argmax()
+    return inside
+
+
+def _crossing(
+    first: NDArray[np.intp],
+    last: NDArray[np.intp],
+    amount: NDArray[np.int64],
+    level: NDArray[np.intp],
+) -> Floats:
+    """For each level, how much goes from it or below to above it."""
+    up, top = first < last, int(level.max()) + 1
+    begun = np.bincount(first[up], amount[up], top)
+    ended = np.bincount(last[up], amount[up], top)
+    # What is less than that is what rounding leaves of nothing.
+    passing = np.cumsum(begun - ended)
+    return np.where(passing > 1e-9 * float(amount.sum()), passing, 0.0)
 
 
 def _between_levels(matrix: Floats, level: NDArray[np.intp]) -> Floats:
