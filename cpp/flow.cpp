@@ -10,19 +10,19 @@ namespace {
 constexpr std::int32_t sources_a_part = 32;
 
 struct Part {
-    Router::Wide total = 0;
+    FlowRouter::Wide total = 0;
     std::vector<double> loads;
 };
 
 }  // namespace
 
 Routing shortest_routing(const Network& network, std::span<const std::int64_t> lengths,
-                         const Demands& demands, int threads) {
+                         const Flows& flows, int threads) {
     const Metric metric(network, lengths);
     std::vector<Part> parts((network.nodes() + sources_a_part - 1) / sources_a_part);
     in_parallel(parts.size(), threads, [&](std::size_t i) {
         parts[i].loads.assign(network.links(), 0.0);
-        Router router(metric, demands);
+        FlowRouter router(metric, flows);
         const auto first = static_cast<std::int32_t>(i) * sources_a_part;
         const auto end = std::min(first + sources_a_part, network.nodes());
         for (auto source = first; source < end; ++source)
@@ -30,7 +30,7 @@ Routing shortest_routing(const Network& network, std::span<const std::int64_t> l
     });
     Routing routing;
     routing.loads.assign(network.links(), 0.0);
-    Router::Wide total = 0;
+    FlowRouter::Wide total = 0;
     for (const auto& part : parts) {
         total += part.total;
         for (std::int32_t link = 0; link < network.links(); ++link)

@@ -10,7 +10,7 @@
 namespace weft {
 
 // What goes from one node to another: the rows of source s are offsets[s] .. offsets[s + 1] - 1.
-struct Demands {
+struct Flows {
     std::span<const std::int64_t> offsets;  // one a node, and the end
     std::span<const std::int32_t> dst;
     std::span<const std::int64_t> amount;   // bytes or chunks
@@ -21,10 +21,10 @@ struct Routing {
     std::vector<double> loads;   // per link: what crosses it if all goes by shortest ways
 };
 
-// Sends all demands by shortest ways under `lengths`, split evenly wherever two are equally short.
+// Sends all flows by shortest ways under `lengths`, split evenly wherever two are equally short.
 // Lengths are whole numbers, not negative and below 2^41, so distances and ties are exact, and the
 // result is the same on any number of threads. What has no way is left out.
 Routing shortest_routing(const Network& network, std::span<const std::int64_t> lengths,
-                         const Demands& demands, int threads);
+                         const Flows& flows, int threads);
 
 }  // namespace weft

@@ -21,13 +21,13 @@ constexpr int passes_a_look = 2, looks_without_gain = 50;
 // load). A block is a few sources with their flow; the derivatives are the prices of the links.
 class Balancer {
   public:
-    Balancer(const Network& network, std::span<const double> capacity, const Demands& demands,
+    Balancer(const Network& network, std::span<const double> capacity, const Flows& flows,
              int threads)
-        : net_(network), capacity_(capacity), demands_(demands), threads_(threads),
+        : net_(network), capacity_(capacity), flows_(flows), threads_(threads),
           price_(network.links(), 1.0), sum_(network.links(), 0.0) {
         std::vector<std::int32_t> sources;
         for (std::int32_t node = 0; node < net_.nodes(); ++node)
-            if (demands.offsets[node] < demands.offsets[node + 1]) sources.push_back(node);
+            if (flows.offsets[node] < flows.offsets[node + 1]) sources.push_back(node);
         sources_ = static_cast<std::int64_t>(sources.size());
         const auto fit = std::clamp<std::int64_t>(most_loads / std::max(net_.links(), 1), 1,
                                                   most_blocks);
@@ -87,7 +87,7 @@ class Balancer {
         in_parallel(end - first, threads_, [&](std::size_t i) {
             auto& block = blocks_[first + i];
             block.found.assign(net_.links(), 0.0);
-            Router router(metric, demands_);
+            FlowRouter router(metric, flows_);
             for (auto source : block.sources) router.route(source, block.found);
             for (std::int32_t l = 0; l < net_.links(); ++l) block.found[l] /= capacity_[l];
         });
@@ -148,7 +148,7 @@ class Balancer {
     // What these prices prove.
     void look(const std::vector<double>& price) {
         auto whole = lengths(price);
-        const double total = shortest_routing(net_, whole, demands_, threads_).total;
+        const double total = shortest_routing(net_, whole, flows_, threads_).total;
         double room = 0;
         for (std::int32_t l = 0; l < net_.links(); ++l)
             room += static_cast<double>(whole[l]) * capacity_[l];
@@ -160,7 +160,7 @@ class Balancer {
 
     const Network& net_;
     std::span<const double> capacity_;
-    const Demands& demands_;
+    const Flows& flows_;
     const int threads_;
     std::int64_t sources_ = 0;
     std::vector<Block> blocks_;
@@ -171,9 +171,9 @@ class Balancer {
 
 }  // namespace
 
-Balance balance(const Network& network, std::span<const double> capacity, const Demands& demands,
+Balance balance(const Network& network, std::span<const double> capacity, const Flows& flows,
                 double enough, std::int64_t budget, int threads) {
-    return Balancer(network, capacity, demands, threads).run(enough, budget);
+    return Balancer(network, capacity, flows, threads).run(enough, budget);
 }
 
 }  // namespace weft

@@ -15,10 +15,10 @@ struct Balance {
     double seconds = 0;                 // what these lengths prove: total over lengths · capacity
 };
 
-// Fractional flows of all demands are shifted to ever cheaper ways while prices rise with the load
+// Parts of all flows are shifted to ever cheaper ways while prices rise with the load
 // of each link; capacity in bytes per second. Stops when what is proven meets `enough` seconds or
 // the flow's own time, when nothing is gained, or when `budget` link visits are spent.
-Balance balance(const Network& network, std::span<const double> capacity, const Demands& demands,
+Balance balance(const Network& network, std::span<const double> capacity, const Flows& flows,
                 double enough, std::int64_t budget, int threads);
 
 }  // namespace weft

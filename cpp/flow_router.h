@@ -1,4 +1,4 @@
-// Routes demands by shortest ways, source after source; the memory is kept for the next.
+// Routes flows by shortest ways, source after source; the memory is kept for the next.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace weft {
 
-class Router {
+class FlowRouter {
   public:
     using Wide = unsigned __int128;
 
-    Router(const Metric& metric, const Demands& demands)
-        : metric_(metric), demands_(demands), passing_(metric.net.nodes()), shortest_(metric) {}
+    FlowRouter(const Metric& metric, const Flows& flows)
+        : metric_(metric), flows_(flows), passing_(metric.net.nodes()), shortest_(metric) {}
 
     // Adds what crosses each link to `loads`; gives the sum of amount times distance.
     Wide route(std::int32_t source, std::span<double> loads) {
-        const auto begin = demands_.offsets[source], end = demands_.offsets[source + 1];
+        const auto begin = flows_.offsets[source], end = flows_.offsets[source + 1];
         if (begin == end) return 0;
         shortest_.search(source);
         std::fill(passing_.begin(), passing_.end(), 0.0);
         Wide total = 0;
         for (auto i = begin; i < end; ++i) {
-            const auto distance = shortest_.distance(demands_.dst[i]);
+            const auto distance = shortest_.distance(flows_.dst[i]);
             if (distance == Shortest::far) continue;
-            total += static_cast<Wide>(demands_.amount[i]) * static_cast<Wide>(distance);
-            passing_[demands_.dst[i]] += static_cast<double>(demands_.amount[i]);
+            total += static_cast<Wide>(flows_.amount[i]) * static_cast<Wide>(distance);
+            passing_[flows_.dst[i]] += static_cast<double>(flows_.amount[i]);
         }
         load(loads);
         return total;
@@ -53,7 +53,7 @@ class Router {
     }
 
     const Metric& metric_;
-    const Demands& demands_;
+    const Flows& flows_;
     std::vector<double> passing_;  // per node: how much ends there or passes
     std::vector<Metric::Arc> last_;
     Shortest shortest_;
