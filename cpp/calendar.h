@@ -1,6 +1,9 @@
 // When a link is taken: a set of intervals that do not overlap, most of them grown together.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cost.h"
@@ -42,6 +45,35 @@ class Calendar {
         ps begin, end;
     };
     std::vector<Interval> taken_;  // ascending
+};
+
+// One for each link: for hops that hold several links, each at its own time.
+class Calendars {
+  public:
+    explicit Calendars(std::int32_t links) : of_(links) {}
+
+    // The earliest start from `start` on at which all links of a route are free when it needs them.
+    ps first_fit(std::span<const std::int32_t> links, std::span<const Hold> holds,
+                 ps start) const {
+        for (bool fits = false; !fits;) {
+            fits = true;
+            for (std::size_t k = 0; k < links.size(); ++k) {
+                const ps begin = start + holds[k].offset;
+                const ps gap = of_[links[k]].next_gap(begin, holds[k].length);
+                start += gap - begin;
+                fits = fits && gap == begin;
+            }
+        }
+        return start;
+    }
+
+    void take(std::span<const std::int32_t> links, std::span<const Hold> holds, ps start) {
+        for (std::size_t k = 0; k < links.size(); ++k)
+            of_[links[k]].take(start + holds[k].offset, holds[k].length);
+    }
+
+  private:
+    std::vector<Calendar> of_;
 };
 
 }  // namespace weft

@@ -28,11 +28,11 @@ Rows links_of(const Hops& hops) {
 }
 
 // Where to go next from each NPU, for every taker and every set of NPUs that may relay.
-class Paths {
+class NextHops {
   public:
     static constexpr std::int32_t none = -1;
 
-    Paths(const Network& net, const Hops& hops, const Rows& links, const Rows& sets)
+    NextHops(const Network& net, const Hops& hops, const Rows& links, const Rows& sets)
         : npus_(net.npus), hops_(hops), links_(links), sets_(sets), distance_(npus_),
           may_hold_(npus_) {}
 
@@ -44,7 +44,7 @@ class Paths {
         return found->second;
     }
 
-    std::int32_t next_hop(std::int32_t table, std::int32_t npu) const {
+    std::int32_t from(std::int32_t table, std::int32_t npu) const {
         return next_[place(table) + static_cast<std::size_t>(npu)];
     }
 
@@ -53,7 +53,7 @@ class Paths {
         std::int32_t best = none, fewest = -1;
         for (auto npu : holders) {
             std::int32_t length = 0, at = npu;
-            for (auto hop = next_hop(table, at); hop != none; hop = next_hop(table, at)) {
+            for (auto hop = from(table, at); hop != none; hop = from(table, at)) {
                 at = hops_.dst[hop];
                 ++length;
             }
@@ -80,14 +80,14 @@ class Paths {
         distance_[taker] = 0;
         for (std::size_t i = 0; i < queue.size(); ++i)
             for (auto hop : hops_.in[queue[i]]) {
-                const auto from = hops_.src[hop];
-                if (!may_hold_[from]) continue;
-                if (distance_[from] < 0) {
-                    distance_[from] = distance_[queue[i]] + 1;
-                    queue.push_back(from);
+                const auto npu = hops_.src[hop];
+                if (!may_hold_[npu]) continue;
+                if (distance_[npu] < 0) {
+                    distance_[npu] = distance_[queue[i]] + 1;
+                    queue.push_back(npu);
                 }
-                if (distance_[from] == distance_[queue[i]] + 1 && is_better(hop, next[from]))
-                    next[from] = hop;
+                if (distance_[npu] == distance_[queue[i]] + 1 && is_better(hop, next[npu]))
+                    next[npu] = hop;
             }
     }
 
@@ -116,15 +116,15 @@ class Direct {
   public:
     Direct(const Network& net, CostModel cost, const Messages& messages)
         : net_(net), cost_(cost), messages_(messages), hops_(find_hops(net, cost, messages.bytes)),
-          links_(links_of(hops_)), paths_(net, hops_, links_, messages.sets),
+          links_(links_of(hops_)), next_hops_(net, hops_, links_, messages.sets),
           calendars_(net.links()), route_of_(hops_.count(), -1), table_(messages.count()),
           at_(messages.count()) {}
 
     DirectRows run() && {
         for (std::int32_t m = 0; m < messages_.count(); ++m) {
-            table_[m] = paths_.towards(messages_.taker[m], messages_.reach[m]);
-            at_[m] = paths_.nearest(messages_.sets[messages_.holders[m]], table_[m]);
-            if (at_[m] == Paths::none) return {.lost = m};
+            table_[m] = next_hops_.towards(messages_.taker[m], messages_.reach[m]);
+            at_[m] = next_hops_.nearest(messages_.sets[messages_.holders[m]], table_[m]);
+            if (at_[m] == NextHops::none) return {.lost = m};
         }
         for (std::int32_t m = 0; m < messages_.count(); ++m) book(m, 0);
         while (!arrivals_.empty()) {
@@ -139,15 +139,14 @@ class Direct {
   private:
     // Books the next hop of a message that has arrived where it is.
     void book(std::int32_t message, ps ready) {
-        const auto hop_number = paths_.next_hop(table_[message], at_[message]);
+        const auto hop_number = next_hops_.from(table_[message], at_[message]);
         const auto links = links_[hop_number];
         speeds_.clear();
         for (auto link : links) speeds_.push_back(net_.speed[link]);
         holds_.resize(links.size());
         const ps duration = hop(cost_, messages_.bytes[message], speeds_, holds_);
-        const ps start = first_fit(links, ready);
-        for (std::size_t k = 0; k < links.size(); ++k)
-            calendars_[links[k]].take(start + holds_[k].offset, holds_[k].length);
+        const ps start = calendars_.first_fit(links, holds_, ready);
+        calendars_.take(links, holds_, start);
         rows_.message.push_back(message);
         rows_.src.push_back(at_[message]);
         rows_.dst.push_back(hops_.dst[hop_number]);
@@ -156,16 +155,6 @@ class Direct {
         rows_.end.push_back(start + duration);
         at_[message] = hops_.dst[hop_number];
         if (at_[message] != messages_.taker[message]) arrivals_.push({start + duration, message});
-    }
-
-    ps first_fit(std::span<const std::int32_t> links, ps start) const {
-        for (std::size_t fitting = 0, k = 0; fitting < links.size(); k = (k + 1) % links.size()) {
-            const ps begin = start + holds_[k].offset;
-            const ps gap = calendars_[links[k]].next_gap(begin, holds_[k].length);
-            fitting = gap == begin ? fitting + 1 : 1;
-            start += gap - begin;
-        }
-        return start;
     }
 
     std::int32_t route(std::int32_t hop_number) {
@@ -198,8 +187,8 @@ class Direct {
     const Messages& messages_;
     Hops hops_;
     Rows links_;  // of each hop
-    Paths paths_;
-    std::vector<Calendar> calendars_;
+    NextHops next_hops_;
+    Calendars calendars_;
     std::vector<std::int32_t> route_of_;  // by hop; -1 until it is used
     std::vector<std::int32_t> table_;     // by message: the paths towards its taker
     std::vector<std::int32_t> at_;        // by message: the NPU it has come to

@@ -52,21 +52,6 @@ class TimesBySize {
     std::vector<Speed> speeds_;
 };
 
-// The earliest start from `start` on at which all links of a route are free when it needs them.
-ps first_fit(const std::vector<Calendar>& calendars, std::span<const std::int32_t> links,
-             std::span<const Hold> holds, ps start) {
-    for (bool fits = false; !fits;) {
-        fits = true;
-        for (std::size_t k = 0; k < links.size(); ++k) {
-            const ps begin = start + holds[k].offset;
-            const ps gap = calendars[links[k]].next_gap(begin, holds[k].length);
-            start += gap - begin;
-            fits = fits && gap == begin;
-        }
-    }
-    return start;
-}
-
 // When each chunk has arrived at each NPU; 0 where no row brought it. A table where most NPUs get
 // most chunks, else a list a chunk: paths of a million chunks would need gigabytes.
 class Arrivals {
@@ -162,10 +147,9 @@ class Placement {
                ps& start, ps& end) {
         const auto& [duration, holds] = times_.of(chunk_bytes_[chunk], route);
         const auto links = routes_[route];
-        start = first_fit(calendars_, links, holds, arrivals_.at(src, chunk));
+        start = calendars_.first_fit(links, holds, arrivals_.at(src, chunk));
         end = start + duration;
-        for (std::size_t k = 0; k < links.size(); ++k)
-            calendars_[links[k]].take(start + holds[k].offset, holds[k].length);
+        calendars_.take(links, holds, start);
         arrivals_.note(dst, chunk, end);
     }
 
@@ -179,9 +163,8 @@ class Placement {
         holds_.clear();
         for (auto one = row; one >= 0; one = next[one])
             (joins(chunk, rows.route[one]) ? together : alone).push_back(one);
-        const ps start = first_fit(calendars_, links_, holds_, arrivals_.at(src, chunk));
-        for (std::size_t k = 0; k < links_.size(); ++k)
-            calendars_[links_[k]].take(start + holds_[k].offset, holds_[k].length);
+        const ps start = calendars_.first_fit(links_, holds_, arrivals_.at(src, chunk));
+        calendars_.take(links_, holds_, start);
         for (auto one : together) {
             times.start[one] = start;
             times.end[one] = start + times_.of(chunk_bytes_[chunk], rows.route[one]).duration;
@@ -218,7 +201,7 @@ class Placement {
     std::span<const std::int64_t> chunk_bytes_;
     TimesBySize times_;
     Arrivals arrivals_;
-    std::vector<Calendar> calendars_;
+    Calendars calendars_;
     std::vector<std::int32_t> links_;  // of a multicast, and when it holds each
     std::vector<Hold> holds_;
 };
