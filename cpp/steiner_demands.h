@@ -1,11 +1,11 @@
-// Chunks of any kind, in classes: chunks alike can share trees, sizes alike can share times.
+// Chunks of any kind, in classes: chunks alike can share trees.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "network.h"
+#include "sizes.h"
 
 namespace weft {
 
@@ -19,14 +19,6 @@ struct Demands {
 
     std::int32_t chunks() const { return static_cast<std::int32_t>(bytes.size()); }
 };
-
-// Chunks of nearly one size are planned as if they had the largest's.
-struct Sizes {
-    std::vector<std::int64_t> bytes;     // per size: the largest chunk of it
-    std::vector<std::int32_t> of_chunk;  // per chunk: number of its size
-};
-
-Sizes group_sizes(std::span<const std::int64_t> chunk_bytes);
 
 // Chunks with the same ends, reach and size.
 struct ChunkClass {

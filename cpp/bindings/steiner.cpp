@@ -16,7 +16,7 @@ Scheduled plan(const Network& network, CostModel cost, Demands demands, std::uin
         nb::gil_scoped_release release;
         hops = find_hops(network, cost, demands.bytes);
         sizes = group_sizes(demands.bytes);
-        for (auto bytes : sizes.bytes) times.push_back(time_hops(network, hops, cost, bytes));
+        times = time_hops(network, hops, cost, sizes);
         schedule = plan_steiner(hops, times, demands, sizes, seed, bound, threads, progress);
     }
     return give_schedule(hops, std::move(schedule), [&](std::int32_t chunk) -> const HopTimes& {

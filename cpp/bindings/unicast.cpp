@@ -2,7 +2,7 @@
 
 #include "bind.h"
 #include "scheduled.h"
-#include "steiner_demands.h"
+#include "sizes.h"
 
 namespace weft::bindings {
 namespace {
@@ -15,9 +15,8 @@ Scheduled plan(const Network& network, CostModel cost, std::span<const std::int6
         nb::gil_scoped_release release;
         hops = find_hops(network, cost, bytes);
         Sizes sizes = group_sizes(bytes);
+        unicast.times = time_hops(network, hops, cost, sizes);
         unicast.size = std::move(sizes.of_chunk);
-        for (auto size : sizes.bytes)
-            unicast.times.push_back(time_hops(network, hops, cost, size));
         schedule = plan_unicast(hops, unicast, seed, bound, threads, progress);
     }
     return give_schedule(hops, std::move(schedule), [&](std::int32_t chunk) -> const HopTimes& {
