@@ -12,17 +12,17 @@ namespace {
 template <class Ports>
 class ListScheduler {
   public:
-    ListScheduler(const Hops& hops, const TimesBySize& times, const Tasks& tasks,
+    ListScheduler(const Hops& hops, std::span<const HopTimes> times, const Tasks& tasks,
                   const std::vector<ps>& priority, Progress& progress)
         : hops_(hops), times_(times), tasks_(tasks), priority_(priority), progress_(progress),
           ports_(hops, times[0]), waits_for_(tasks.waits_for()), waiting_(hops.count()),
           is_ready_(hops.count(), false), events_(all_delays()), queues_(hops.bundles.size()),
           is_queued_(hops.steps.items.size(), false) {
-        for (std::int32_t size = 0; size < times.sizes(); ++size) {
+        for (const auto& of_size : times) {
             lanes_.emplace_back();
-            for (auto duration : times[size].duration)
+            for (auto duration : of_size.duration)
                 lanes_.back().arrival.push_back(events_.lane(duration));
-            for (const auto& hold : times[size].holds) {
+            for (const auto& hold : of_size.holds) {
                 lanes_.back().held.push_back(events_.lane(hold.length));
                 lanes_.back().freed.push_back(events_.lane(hold.offset + hold.length));
             }
@@ -61,8 +61,7 @@ class ListScheduler {
 
     std::vector<ps> all_delays() const {
         std::vector<ps> delays;
-        for (std::int32_t size = 0; size < times_.sizes(); ++size) {
-            const auto& times = times_[size];
+        for (const auto& times : times_) {
             delays.insert(delays.end(), times.duration.begin(), times.duration.end());
             for (const auto& hold : times.holds) delays.push_back(hold.offset + hold.length);
             for (const auto& hold : times.holds) delays.push_back(hold.length);
@@ -133,7 +132,7 @@ class ListScheduler {
     }
 
     const Hops& hops_;
-    const TimesBySize& times_;
+    std::span<const HopTimes> times_;
     const Tasks& tasks_;
     const std::vector<ps>& priority_;
     Progress& progress_;
@@ -155,7 +154,7 @@ class ListScheduler {
 
 }  // namespace
 
-std::vector<ps> Tasks::heads(const TimesBySize& times) const {
+std::vector<ps> Tasks::heads(std::span<const HopTimes> times) const {
     std::vector<ps> head(hop_.size(), 0);
     for (std::int32_t task = 0; task < size(); ++task) {
         const ps arrival = head[task] + times[size_[task]].duration[hop_[task]];
@@ -165,7 +164,7 @@ std::vector<ps> Tasks::heads(const TimesBySize& times) const {
     return head;
 }
 
-std::vector<ps> Tasks::tails(const TimesBySize& times) const {
+std::vector<ps> Tasks::tails(std::span<const HopTimes> times) const {
     std::vector<ps> tail(hop_.size(), 0);
     for (std::int32_t task = size() - 1; task >= 0; --task) {
         for_each_after(task,
@@ -175,7 +174,7 @@ std::vector<ps> Tasks::tails(const TimesBySize& times) const {
     return tail;
 }
 
-Schedule list_schedule(const Hops& hops, const TimesBySize& times, const Tasks& tasks,
+Schedule list_schedule(const Hops& hops, std::span<const HopTimes> times, const Tasks& tasks,
                        const std::vector<ps>& priority, Progress& progress) {
     return hops.single_links
                ? ListScheduler<LinkPorts>(hops, times, tasks, priority, progress).run()

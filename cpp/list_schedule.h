@@ -12,24 +12,11 @@
 
 namespace weft {
 
-// What each hop costs for chunks of each size; chunks of one size need no number for it.
-class TimesBySize {
-  public:
-    TimesBySize(const HopTimes& only) : times_(&only, 1) {}
-    TimesBySize(std::span<const HopTimes> times) : times_(times) {}
-
-    std::int32_t sizes() const { return static_cast<std::int32_t>(times_.size()); }
-    const HopTimes& operator[](std::int32_t size) const { return times_[size]; }
-
-  private:
-    std::span<const HopTimes> times_;
-};
-
 // Transfers to be scheduled, with who waits for whom.
 class Tasks {
   public:
     // Adds a transfer of `chunk`, which has size number `of_size`, over `hop`; returns its number.
-    std::int32_t add(std::int32_t hop, std::int32_t chunk, bool reduce, std::int32_t of_size = 0) {
+    std::int32_t add(std::int32_t hop, std::int32_t chunk, bool reduce, std::int32_t of_size) {
         hop_.push_back(hop);
         chunk_.push_back(chunk);
         size_.push_back(of_size);
@@ -60,9 +47,9 @@ class Tasks {
 
     // Time until each task could start if no link were ever taken; and time from each task's start
     // until all that waits for it, directly or not, has arrived.
-    // Tasks must have been added so that none waits for a later one.
-    std::vector<ps> heads(const TimesBySize& times) const;
-    std::vector<ps> tails(const TimesBySize& times) const;
+    // Tasks must have been added so that none waits for a later one. `times`: for each size.
+    std::vector<ps> heads(std::span<const HopTimes> times) const;
+    std::vector<ps> tails(std::span<const HopTimes> times) const;
 
   private:
     struct Edge {
@@ -73,8 +60,8 @@ class Tasks {
     std::vector<Edge> edges_;
 };
 
-// Equal priorities go in order of task number.
-Schedule list_schedule(const Hops& hops, const TimesBySize& times, const Tasks& tasks,
+// `times`: for each size. Equal priorities go in order of task number.
+Schedule list_schedule(const Hops& hops, std::span<const HopTimes> times, const Tasks& tasks,
                        const std::vector<ps>& priority, Progress& progress);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include "matching.h"
 #include "parallel.h"
+#include "race.h"
 #include "random.h"
 
 namespace weft {
@@ -185,11 +186,6 @@ class Search {
                 best_ = std::move(found[i]);
                 best_options_ = options[i];
             }
-    }
-
-    template <class T>
-    static void lower(std::atomic<T>& least, T value) {
-        for (T seen = least; value < seen && !least.compare_exchange_weak(seen, value);) {}
     }
 
     const Network& network_;

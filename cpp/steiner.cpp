@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 
-#include "list_schedule.h"
 #include "parallel.h"
+#include "race.h"
 #include "steiner_trees.h"
+#include "tree_tasks.h"
 
 namespace weft {
 namespace {
@@ -42,7 +42,7 @@ class SteinerAttempt {
           bound_(problem.bound), threads_(threads), progress_(progress),
           router_(problem.hops, problem.times, problem.demands, problem.sizes, depth_price,
                   problem.seed, problem.bound, progress),
-          task_of_npu_(problem.hops.out.size()) {}
+          tree_tasks_(problem.hops) {}
 
     Schedule run() {
         for (int pass = 0, in_vain = 0; pass < most_passes && in_vain < patience; ++pass) {
@@ -84,33 +84,11 @@ class SteinerAttempt {
                 places[classes[c].chunks[k]] = {c, k};
         for (std::size_t chunk = 0; chunk < places.size(); ++chunk) {
             const auto [c, k] = places[chunk];
-            add_chunk(router_.tree(c, k), static_cast<std::int32_t>(chunk), classes[c].size);
+            const auto& tree = router_.tree(c, k);
+            tree_tasks_.add(tasks_, tree.up, tree.down, static_cast<std::int32_t>(chunk),
+                            classes[c].size);
             turn_.resize(tasks_.size(),
                          static_cast<double>(k) / static_cast<double>(classes[c].chunks.size()));
-        }
-    }
-
-    // A partial sum waits for those below it, the first copies of a sum for the last sums.
-    void add_chunk(const SteinerTree& tree, std::int32_t chunk, std::int32_t size) {
-        for (auto hop = tree.up.rbegin(); hop != tree.up.rend(); ++hop)
-            task_of_npu_[hops_.src[*hop]] = tasks_.add(*hop, chunk, true, size);
-        last_sums_.clear();
-        for (auto hop : tree.up) {
-            const auto task = task_of_npu_[hops_.src[hop]];
-            if (hops_.dst[hop] == tree.hub)
-                last_sums_.push_back(task);
-            else
-                tasks_.order(task, task_of_npu_[hops_.dst[hop]]);
-        }
-        for (auto hop : tree.down) task_of_npu_[hops_.src[hop]] = -1;
-        for (auto hop : tree.down) {
-            const auto task = tasks_.add(hop, chunk, false, size);
-            const auto before = task_of_npu_[hops_.src[hop]];
-            if (before >= 0)
-                tasks_.order(before, task);
-            else
-                for (auto sum : last_sums_) tasks_.order(sum, task);
-            task_of_npu_[hops_.dst[hop]] = task;
         }
     }
 
@@ -144,17 +122,14 @@ class SteinerAttempt {
     // link. Without it all sums would be finished before the first result is spread, and links idle
     // that only spread; with too much of it, chunks with a long way to go start too late.
     std::vector<double> eagerness_{0.0, 0.5, 1.0};
+    TreeTasks tree_tasks_;
     Tasks tasks_;
     std::vector<double> turn_;  // per task: the chunk's place among those of its class, in [0, 1)
     Schedule best_;
-    std::vector<std::int32_t> task_of_npu_, last_sums_;
 };
 
 }  // namespace
 
-// Attempts side by side: the shortest time wins, the first in order among equals. Once one is close
-// to the bound, those behind it are skipped; so that nothing depends on which of them ran, all that
-// are close count the same.
 Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
                       const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
                       Progress& progress) {
@@ -163,20 +138,12 @@ Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const D
         std::count(demands.reduce.begin(), demands.reduce.end(), std::uint8_t{1}));
     const auto work = (demands.bytes.size() + 3 * sums) * static_cast<std::size_t>(hops.count());
     const std::size_t attempts = work > small ? 1 : depth_prices.size();
-    std::array<Schedule, depth_prices.size()> found;
-    std::atomic<std::size_t> met{attempts};
-    in_parallel(attempts, threads, [&](std::size_t i) {
-        if (i > met) return;
-        found[i] = SteinerAttempt(problem, depth_prices[i], attempts == 1 ? threads : 1, progress)
-                       .run();
-        for (auto seen = met.load(); found[i].time <= close_to(bound) && i < seen &&
-                                     !met.compare_exchange_weak(seen, i);) {}
+    Schedule best = first_or_best(attempts, threads, close_to(bound), [&](std::size_t i) {
+        const int own_threads = attempts == 1 ? threads : 1;
+        return SteinerAttempt(problem, depth_prices[i], own_threads, progress).run();
     });
     if (progress.cancelled) throw Cancelled();
-    auto rank = [&](const Schedule& schedule) { return std::max(schedule.time, close_to(bound)); };
-    return std::move(*std::min_element(
-        found.begin(), found.end(),
-        [&](const Schedule& a, const Schedule& b) { return rank(a) < rank(b); }));
+    return best;
 }
 
 }  // namespace weft

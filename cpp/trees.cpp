@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "list_schedule.h"
 #include "tree_packing.h"
+#include "tree_tasks.h"
 
 namespace weft {
 namespace {
@@ -33,43 +33,18 @@ Hops within(Hops hops, const std::vector<std::int32_t>& npus) {
     return hops;
 }
 
-// The transfers of one chunk along a tree: a partial sum waits for those below it, the first
-// copies for the last sums.
-void add_chunk(const Hops& hops, const Tree& tree, std::int32_t chunk, Tasks& tasks,
-               std::vector<std::int32_t>& task_of_npu) {
-    std::vector<std::int32_t> last_sums;
-    std::fill(task_of_npu.begin(), task_of_npu.end(), -1);
-    for (auto hop = tree.up.rbegin(); hop != tree.up.rend(); ++hop)
-        task_of_npu[hops.src[*hop]] = tasks.add(*hop, chunk, true);
-    for (auto hop : tree.up) {
-        const auto above = task_of_npu[hops.dst[hop]];
-        if (above >= 0)
-            tasks.order(task_of_npu[hops.src[hop]], above);
-        else
-            last_sums.push_back(task_of_npu[hops.src[hop]]);
-    }
-    std::fill(task_of_npu.begin(), task_of_npu.end(), -1);
-    for (auto hop : tree.down) {
-        const auto task = tasks.add(hop, chunk, false);
-        const auto before = task_of_npu[hops.src[hop]];
-        if (before >= 0)
-            tasks.order(before, task);
-        else
-            for (auto sum : last_sums) tasks.order(sum, task);
-        task_of_npu[hops.dst[hop]] = task;
-    }
-}
-
 Tasks make_tasks(const Hops& hops, const std::vector<Tree>& trees, std::int32_t chunks) {
     Tasks tasks;
-    std::vector<std::int32_t> task_of_npu(hops.out.size());
-    for (std::int32_t chunk = 0; chunk < chunks; ++chunk)
-        add_chunk(hops, trees[chunk % trees.size()], chunk, tasks, task_of_npu);
+    TreeTasks tree_tasks(hops);
+    for (std::int32_t chunk = 0; chunk < chunks; ++chunk) {
+        const auto& tree = trees[chunk % trees.size()];
+        tree_tasks.add(tasks, tree.up, tree.down, chunk, 0);
+    }
     return tasks;
 }
 
 std::vector<ps> priorities(const Tasks& tasks, const HopTimes& times) {
-    auto priority = tasks.tails(times);
+    auto priority = tasks.tails({&times, 1});
     for (std::int32_t task = 0; task < tasks.size(); ++task)
         priority[task] -= static_cast<ps>(eagerness * tasks.chunk(task) *
                                           static_cast<double>(times.duration[tasks.hop(task)]));
@@ -89,7 +64,8 @@ Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& 
             : TreePacker(within(hops, problem.reach), times, problem, bound, seed).pack(count);
     if (trees.empty()) return {};
     const auto tasks = make_tasks(hops, trees, problem.chunks);
-    Schedule schedule = list_schedule(hops, times, tasks, priorities(tasks, times), progress);
+    Schedule schedule =
+        list_schedule(hops, {&times, 1}, tasks, priorities(tasks, times), progress);
     if (progress.cancelled) throw Cancelled();
     return schedule;
 }

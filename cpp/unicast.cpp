@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 
-#include "parallel.h"
 #include "path_schedule.h"
+#include "race.h"
 #include "random.h"
 #include "routing.h"
 
@@ -17,24 +16,6 @@ namespace {
 constexpr double close_enough = 1.002;
 // More hops than this are not scheduled again and again.
 constexpr std::int64_t many_hops = 1 << 20;
-
-// The first of several schedules that is short enough, else the shortest.
-template <class Make>
-Schedule first_or_best(std::size_t count, int threads, ps enough, Make make) {
-    std::vector<Schedule> made(count);
-    std::atomic<std::size_t> met{count};
-    in_parallel(count, threads, [&](std::size_t i) {
-        if (i > met) return;  // an earlier one will be taken
-        made[i] = make(i);
-        if (made[i].time > enough) return;
-        for (auto known = met.load(); i < known && !met.compare_exchange_weak(known, i);) {
-        }
-    });
-    if (met < count) return std::move(made[met]);
-    return std::move(*std::min_element(
-        made.begin(), made.end(),
-        [](const Schedule& a, const Schedule& b) { return a.time < b.time; }));
-}
 
 ps nearly(ps time) { return static_cast<ps>(static_cast<double>(time) * close_enough); }
 
