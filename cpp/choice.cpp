@@ -24,7 +24,8 @@ inline __attribute__((always_inline)) bool any(const Block& block) {
     return (block[0] | block[1] | block[2] | block[3] | block[4] | block[5] | block[6] |
             block[7]) != 0;
 }
-inline __attribute__((always_inline)) const BlockInRow& block_at(const std::uint64_t* row, std::size_t at) {
+inline __attribute__((always_inline)) const BlockInRow& block_at(const std::uint64_t* row,
+                                                                std::size_t at) {
     return *reinterpret_cast<const BlockInRow*>(row + at);
 }
 
@@ -118,6 +119,22 @@ Candidates CopyCounts::rarest(const std::uint64_t* have, const std::uint64_t* cl
         chosen = bits;
     }
     std::memcpy(best.bits, &chosen, sizeof best.bits);
+    return best;
+}
+
+std::int64_t rarest(const Candidates& found, std::span<const std::uint32_t> copies,
+                    std::uint32_t first_word) {
+    constexpr int enough = 4;
+    std::int64_t best = -1;
+    std::uint32_t fewest = ~std::uint32_t{0};
+    for (std::uint32_t i = 0, seen = 0; i < words_per_block && seen < enough; ++i) {
+        const auto word = (first_word + i) % words_per_block;
+        for (auto bits = found.bits[word]; bits && seen < enough; bits &= bits - 1, ++seen) {
+            const auto chunk = (found.block * words_per_block + word) * 64 +
+                               static_cast<std::uint32_t>(std::countr_zero(bits));
+            if (copies[chunk] < fewest) fewest = copies[chunk], best = chunk;
+        }
+    }
     return best;
 }
 

@@ -24,7 +24,8 @@ Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
                        std::uint32_t first_block);
 
 // How many copies there are of each chunk, in bit-sliced counters as below: kept up to date, they
-// make it cheap to find the rarest of many.
+// make it cheap to find the rarest of many. For networks where everyone meets: there how many lack
+// a chunk follows from the number of its copies.
 class CopyCounts {
   public:
     CopyCounts(std::int32_t chunks, std::int32_t most_copies);
@@ -39,5 +40,10 @@ class CopyCounts {
     int width_;
     std::vector<std::uint64_t> bits_;  // by block, bit of the count, word
 };
+
+// Of the candidates the one with the fewest copies; a few are looked at, from a word of the block
+// on.
+std::int64_t rarest(const Candidates& found, std::span<const std::uint32_t> copies,
+                    std::uint32_t first_word);
 
 }  // namespace weft

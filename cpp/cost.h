@@ -42,8 +42,8 @@ struct Hold {
     ps length;
 };
 
-// Back-pressure, cut-through: a flow runs ahead of a slower link, up to the slowest, by no more than
-// the buffers between the two; what is beyond them passes at that link's pace.
+// Back-pressure, cut-through: a flow runs ahead of a slower link, up to the slowest, by no more
+// than the buffers between the two; what is beyond them passes at that link's pace.
 inline void hold_back(CostModel cost, std::int64_t bytes, std::span<const Speed> links,
                       std::size_t slowest, std::span<Hold> holds) {
     const auto lengthen = [&](std::size_t held, std::size_t by, std::int64_t rest) {
@@ -68,8 +68,8 @@ inline void hold_back(CostModel cost, std::int64_t bytes, std::span<const Speed>
 // How long a hop over `links` takes; `holds[i]` says when it holds the i-th of them.
 //
 // Cut-through: bytes over the smallest bandwidth plus the sum of α. Links up to the slowest (the
-// first of the smallest bandwidth, whatever the bytes) are held from the hop's start, links after it
-// up to the hop's end, each for bytes over its own bandwidth, so a fast link still carries several
+// first of the smallest bandwidth, whatever the bytes) are held from the hop's start, links after
+// it up to the hop's end, each for bytes over its own bandwidth, so a fast link still carries several
 // slow flows; but where the switches between it and a slower link cannot hold all bytes, for as
 // long as that link takes for the rest. Store-and-forward: link after link. Where α blocks, each
 // link is held for its own α as well.

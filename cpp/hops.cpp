@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -115,12 +116,13 @@ class HopFinder {
             }
     }
 
-    // All shortest ways to `end`, or some, spread evenly and shifted by the number of the end: so all
-    // are used, and what goes to neighbours at one time goes different ways.
+    // All shortest ways to `end`, or some, spread evenly and shifted by the number of the end: so
+    // all are used, and what goes to neighbours at one time goes different ways.
     void add_paths(std::int32_t npu, std::int32_t end) {
         const auto ways = ways_[end], taken = std::min<std::uint64_t>(ways, ways_per_pair_);
         const auto first = ways == taken ? 0 : static_cast<std::uint64_t>(end);
-        for (std::uint64_t i = 0; i < taken; ++i) add_path(npu, end, (first + i * ways / taken) % ways);
+        for (std::uint64_t i = 0; i < taken; ++i)
+            add_path(npu, end, (first + i * ways / taken) % ways);
     }
 
     // Way number `way` of those to `end`, counted in order of switch numbers.
@@ -158,7 +160,21 @@ Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes) {
 }
 
 Hops find_hops(const Network& network, CostModel cost, std::span<const std::int64_t> sizes) {
-    return find_hops(network, cost, sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end()));
+    const auto largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+    return find_hops(network, cost, largest);
+}
+
+bool everyone_meets(const Hops& hops) {
+    const auto npus = static_cast<std::int64_t>(hops.out.size());
+    if (hops.count() < npus * (npus - 1) || hops.single_links) return false;
+    std::vector<std::int32_t> met(npus, -1);
+    for (std::int32_t npu = 0; npu < npus; ++npu) {
+        std::int64_t others = 0;
+        for (auto hop : hops.out[npu])
+            if (std::exchange(met[hops.dst[hop]], npu) != npu) ++others;
+        if (others < npus - 1) return false;
+    }
+    return true;
 }
 
 HopTimes time_hops(const Network& network, const Hops& hops, CostModel cost, std::int64_t bytes) {

@@ -110,7 +110,8 @@ class ListScheduler {
             // A later hop may need the link only some time after its own start: look twice.
             const auto bundle = static_cast<std::uint32_t>(hops_.steps.items[i]);
             events_.push(now_, lanes.held[i], bundle, release);
-            if (lanes.freed[i] != lanes.held[i]) events_.push(now_, lanes.freed[i], bundle, release);
+            if (lanes.freed[i] != lanes.held[i])
+                events_.push(now_, lanes.freed[i], bundle, release);
         }
         events_.push(now_, lanes.arrival[hop], static_cast<std::uint32_t>(task), 0);
     }

@@ -1,16 +1,17 @@
 #include "matching.h"
 
 #include <algorithm>
-#include <bit>
+#include <optional>
 #include <tuple>
-#include <utility>
 
 #include "choice.h"
 #include "chunk_sets.h"
+#include "deadline.h"
 #include "events.h"
 #include "ports.h"
 #include "prune.h"
 #include "random.h"
+#include "rotation.h"
 #include "waits.h"
 
 namespace weft {
@@ -22,8 +23,8 @@ class Matcher {
     Matcher(const Hops& hops, const HopTimes& times, const Spread& spread,
             const MatchOptions& options, Progress& progress)
         : hops_(hops), times_(times), spread_(spread), options_(options),
-          progress_(progress), target_(options.target),
-          npus_(hops.out.size()), random_(options.seed), ports_(hops, times), waits_(hops.bundles.size(), hops.count()),
+          progress_(progress), npus_(hops.out.size()), random_(options.seed), ports_(hops, times),
+          waits_(hops.bundles.size(), hops.count()), guard_(hops, times, options.target),
           have_(npus_, spread.chunks()), claimed_(npus_, spread.chunks()),
           copies_(spread.chunks(), 0), all_meet_(everyone_meets(hops)),
           counts_(all_meet_ ? spread.chunks() : 0, npus_), unclaimed_(npus_, spread.chunks()),
@@ -34,7 +35,7 @@ class Matcher {
         bar_out_of_reach();
         progress_.total += wanted_;
         prepare_lanes();
-        if (options_.rotate) prepare_rotation();
+        if (options_.rotate) rotation_.emplace(hops);
         prepare_regions();
     }
 
@@ -42,7 +43,7 @@ class Matcher {
         ready_ = hops_.in.items;  // hops into one NPU side by side look at the same sets
         while (wanted_ > 0) {
             match_ready_hops();
-            if (events_.empty() && !relax_target()) break;
+            if (events_.empty() && !relax_guard()) break;
             if (events_.empty()) continue;
             now_ = events_.next_time();
             if (now_ > options_.limit || progress_.cancelled) return {};
@@ -104,21 +105,6 @@ class Matcher {
         if (all_meet_) counts_.add(chunk);
     }
 
-    // Whether there is a hop from every NPU to every other, as behind a switch. Then all NPUs lie
-    // beyond every other, and how many lack a chunk follows from the number of its copies.
-    static bool everyone_meets(const Hops& hops) {
-        const auto npus = static_cast<std::int64_t>(hops.out.size());
-        if (hops.count() < npus * (npus - 1) || hops.single_links) return false;
-        std::vector<std::int32_t> met(npus, -1);
-        for (std::int32_t npu = 0; npu < npus; ++npu) {
-            std::int64_t others = 0;
-            for (auto hop : hops.out[npu])
-                if (std::exchange(met[hops.dst[hop]], npu) != npu) ++others;
-            if (others < npus - 1) return false;
-        }
-        return true;
-    }
-
     void count_wanted() {
         sets_ = ChunkSets(spread_.sets.size(), npus_);
         for (std::int32_t set = 0; set < spread_.sets.size(); ++set)
@@ -143,40 +129,6 @@ class Matcher {
         for (auto delay : times_.duration) arrival_lane_.push_back(events_.lane(delay));
         for (std::size_t i = 0; i < times_.holds.size(); ++i)
             release_lane_.push_back(events_.lane(release_delay(i)));
-        std::vector<std::int32_t> last(hops_.count());
-        for (std::int32_t h = 0; h < hops_.count(); ++h) last[h] = hops_.steps[h].back();
-        fastest_into_.assign(hops_.bundles.size(), -1);
-        for (std::int32_t h = 0; h < hops_.count(); ++h) {
-            auto& best = fastest_into_[last[h]];
-            if (best < 0 || times_.duration[h] < times_.duration[best]) best = h;
-        }
-        for (std::int32_t npu = 0; npu < npus_; ++npu) {
-            for (auto h : hops_.in[npu])
-                if (fastest_into_[last[h]] == h) ingress_.items.push_back(h);
-            ingress_.close();
-        }
-    }
-
-    // Destinations of a port in order of (dst - src): with every source one further each time,
-    // a switch sees a permutation after the other.
-    void prepare_rotation() {
-        std::vector<std::int32_t> first(hops_.count());
-        for (std::int32_t h = 0; h < hops_.count(); ++h) first[h] = hops_.steps[h][0];
-        Rows by_port = group_by(first, hops_.bundles.size());
-        turn_.resize(hops_.count());
-        port_size_.resize(hops_.bundles.size());
-        sent_.assign(hops_.bundles.size(), 0);
-        for (std::int32_t port = 0; port < by_port.size(); ++port) {
-            std::vector<std::int32_t> list(by_port[port].begin(), by_port[port].end());
-            auto shift = [&](std::int32_t h) {
-                return (hops_.dst[h] - hops_.src[h] + npus_) % npus_;
-            };
-            std::stable_sort(list.begin(), list.end(),
-                             [&](auto a, auto b) { return shift(a) < shift(b); });
-            for (std::size_t i = 0; i < list.size(); ++i)
-                turn_[list[i]] = static_cast<std::uint32_t>(i);
-            port_size_[port] = static_cast<std::uint32_t>(list.size());
-        }
     }
 
     void prepare_regions() {
@@ -192,7 +144,7 @@ class Matcher {
 
     void match_ready_hops() {
         if (options_.shuffle) random_.shuffle(ready_);
-        if (options_.rotate) sort_by_turn();
+        if (rotation_) sort_by_turn();
         for (std::size_t i = 0; i < ready_.size(); ++i) consider(ready_[i]);  // it may grow
         ready_.clear();
     }
@@ -203,10 +155,7 @@ class Matcher {
         by_turn_.clear();
         for (auto hop : ready_) {
             if (is_hopeless(hop)) continue;
-            const auto port = hops_.steps[hop][0];
-            const auto size = port_size_[port];
-            const auto turn = (turn_[hop] + size - sent_[port] % size) % size;
-            by_turn_.push_back({turn, by_turn_.size(), hop});
+            by_turn_.push_back({rotation_->turn(hop), by_turn_.size(), hop});
         }
         std::sort(by_turn_.begin(), by_turn_.end());
         ready_.clear();
@@ -228,7 +177,7 @@ class Matcher {
         if (is_hopeless(hop)) return;
         if (too_late(hop)) {
             state_[hop] = State::deferred;
-            deferred_.push_back(hop);
+            guard_.defer(hop);
             return;
         }
         const auto chunk = choose(hop);
@@ -239,7 +188,7 @@ class Matcher {
     void send(std::int32_t hop, std::uint32_t chunk) {
         ports_.take(hop, now_);
         note(hop, chunk, 0);
-        if (options_.rotate) ++sent_[hops_.steps[hop][0]];
+        if (rotation_) rotation_->note_sent(hop);
         if (hops_.multicast) send_copies(hop, chunk);
         if (!is_hopeless(hop)) wake(hop);  // there are parallel links
     }
@@ -282,36 +231,8 @@ class Matcher {
         events_.push(now_, arrival_lane_[hop], hop, chunk);
     }
 
-    // The deadline guard: a slow link that starts late stretches the end. If this send would end
-    // after the target, and the faster ways into the destination could bring all it still lacks
-    // by then, leave it to them.
     bool too_late(std::int32_t hop) const {
-        const ps end = now_ + times_.duration[hop];
-        if (end <= target_) return false;
-        const auto dst = hops_.dst[hop];
-        std::int64_t room = 0;
-        for (auto other : ingress_[dst]) {
-            if (times_.duration[other] >= times_.duration[hop]) continue;
-            const auto last = hops_.steps.offsets[other + 1] - 1;
-            const ps held = times_.holds[last].length;
-            const ps begin = std::max(now_, ports_.free_at(hops_.steps.items[last]));
-            const ps tail = times_.duration[other] - held;
-            if (end - tail > begin) room += (end - tail - begin) / held;
-        }
-        return room >= unclaimed_[dst];
-    }
-
-    // When nothing moves any more, the deferred hops get time for at least the shortest of them.
-    bool relax_target() {
-        ps shortest = never;
-        for (auto hop : deferred_)
-            if (unclaimed_[hops_.dst[hop]] > 0)
-                shortest = std::min(shortest, times_.duration[hop]);
-        if (shortest == never) return false;
-        target_ = now_ + shortest;
-        for (auto hop : deferred_) wake(hop);
-        deferred_.clear();
-        return true;
+        return guard_.is_too_late(hop, now_, ports_, unclaimed_[hops_.dst[hop]]);
     }
 
     std::int64_t choose(std::int32_t hop) {
@@ -336,29 +257,17 @@ class Matcher {
 
     std::int64_t choose_from(std::int32_t src, const std::uint64_t* claimed) {
         const auto first = random_.below(have_.blocks());
-        const auto found = all_meet_ ? counts_.rarest(have_.row(src), claimed, first)
-                                     : most_wanted(have_.row(src), claimed, onward_, have_.blocks(),
-                                                   first);
-        return found.wanted_by < 0 ? -1 : rarest(found);
+        const auto* have = have_.row(src);
+        const auto found = all_meet_
+                               ? counts_.rarest(have, claimed, first)
+                               : most_wanted(have, claimed, onward_, have_.blocks(), first);
+        if (found.wanted_by < 0) return -1;
+        return rarest(found, copies_, random_.below(words_per_block));
     }
 
-    // Of equally wanted chunks the one with the fewest copies; a few are looked at.
-    std::int64_t rarest(const Candidates& found) {
-        constexpr int enough = 4;
-        std::int64_t best = -1;
-        std::uint32_t fewest = ~std::uint32_t{0};
-        const auto first = random_.below(words_per_block);
-        for (std::uint32_t i = 0, seen = 0; i < words_per_block && seen < enough; ++i) {
-            const auto word = (first + i) % words_per_block;
-            for (auto bits = found.bits[word]; bits && seen < enough; bits &= bits - 1, ++seen) {
-                const auto chunk = (found.block * words_per_block + word) * 64 +
-                                   static_cast<std::uint32_t>(std::countr_zero(bits));
-                if (copies_[chunk] < fewest) fewest = copies_[chunk], best = chunk;
-            }
-        }
-        return best;
+    bool relax_guard() {
+        return guard_.relax(now_, unclaimed_, [&](std::int32_t hop) { wake(hop); });
     }
-
     void wake(std::int32_t hop) {
         if (state_[hop] == State::ready) return;
         state_[hop] = State::ready;
@@ -383,26 +292,24 @@ class Matcher {
     const Spread& spread_;
     const MatchOptions options_;
     Progress& progress_;
-    ps target_;
     std::int32_t npus_;
     Random random_;
     Ports ports_;
     Waits waits_;
+    DeadlineGuard guard_;
+    std::optional<Rotation> rotation_;
     ChunkSets have_, claimed_;           // claimed: had or on the way
     std::vector<ChunkSets> claimed_in_;  // by division, by region
-    ChunkSets sets_{0, 0};         // by set number, over NPUs
+    ChunkSets sets_{0, 0};               // by set number, over NPUs
     std::vector<std::uint32_t> copies_;  // per chunk: NPUs that have or will have it
     bool all_meet_;                      // then these are counted for all chunks together:
     CopyCounts counts_;
     std::vector<std::int32_t> unclaimed_;  // per NPU: chunks not yet on the way to it
     std::vector<State> state_;
-    std::vector<std::int32_t> ready_, deferred_;
-    std::vector<std::int32_t> fastest_into_;  // by bundle: the quickest hop that ends with it
-    Rows ingress_;                            // by NPU: that hop of each of its in-bundles
-    std::vector<std::uint32_t> turn_, port_size_, sent_;
+    std::vector<std::int32_t> ready_;
     std::vector<std::tuple<std::uint32_t, std::size_t, std::int32_t>> by_turn_;  // scratch
     std::vector<const std::uint64_t*> onward_;
-    std::vector<ps> early_;                    // by bundle
+    std::vector<ps> early_;                                   // by bundle
     std::vector<std::uint32_t> arrival_lane_, release_lane_;  // by hop, by step
     EventQueue events_;
     std::int64_t wanted_ = 0;

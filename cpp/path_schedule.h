@@ -9,9 +9,9 @@
 
 namespace weft {
 
-// Which chunk goes first. A chunk with a long way to go must leave early: its rank is its way's part
-// of the longest one, times `urgency`. On top comes something random, up to `freedom` of the whole, so
-// that all links get work from the beginning.
+// Which chunk goes first. A chunk with a long way to go must leave early: its rank is its way's
+// part of the longest one, times `urgency`. On top comes something random, up to `freedom` of the
+// whole, so that all links get work from the beginning.
 struct Precedence {
     double urgency, freedom;
 };

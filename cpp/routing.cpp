@@ -23,8 +23,8 @@ class Router {
            Progress& progress)
         : hops_(hops), unicast_(unicast), progress_(progress), random_(seed),
           bound_(static_cast<double>(std::max<ps>(bound, 1))), npus_(hops.out.size()),
-          loads_(hops, unicast.times, thrift), paths_(unicast.src.size()), cost_(npus_), via_(npus_),
-          seen_(npus_, 0), open_(npus_, 0) {
+          loads_(hops, unicast.times, thrift), paths_(unicast.src.size()), cost_(npus_),
+          via_(npus_), seen_(npus_, 0), open_(npus_, 0) {
         find_targets();
     }
 

@@ -21,7 +21,8 @@ class Search {
         // Keeping the order of hops is kind to caches; with one speed it hardly matters.
         std::vector<MatchOptions> options;
         if (!hops_.single_links)
-            options.push_back({.seed = seed, .rotate = true, .shuffle = !one_speed_, .regions = {}});
+            options.push_back(
+                {.seed = seed, .rotate = true, .shuffle = !one_speed_, .regions = {}});
         options.push_back({.seed = seed, .shuffle = !one_speed_, .regions = {}});
         keep_best_of(options);
         if (!close()) try_alone(options);
@@ -133,8 +134,8 @@ class Search {
         keep_best_of(divided);
     }
 
-    // Eighths of the way from the bound to what was reached without a target. Where regions are kept
-    // strictly, slow hops are few anyway: so loosely too. Large plans get two targets.
+    // Eighths of the way from the bound to what was reached without a target. Where regions are
+    // kept strictly, slow hops are few anyway: so loosely too. Large plans get two targets.
     void sweep_targets() {
         constexpr int steps = 8;
         std::vector<MatchOptions> bases{best_options_}, guarded;

@@ -115,7 +115,8 @@ private:
                     watch.take(hold, begin + static_cast<std::int32_t>(i), claim_, first);
             }
         };
-        first_.offer(in_blocks<decltype(watch_links)>(end - begin, 256, [&] { return watch_links; }));
+        first_.offer(
+            in_blocks<decltype(watch_links)>(end - begin, 256, [&] { return watch_links; }));
     }
 
     const Claim& claim_;

@@ -26,9 +26,9 @@ std::optional<verify::Violation> judge(
     Column<std::int32_t> dst, Column<bool> reduce, Int32s route, Int64s start, Int64s end,
     Int32s src_place, Int32s dst_place, Int64s dep_offsets, Int64s deps,
     Column<std::int64_t> bytes, Column<std::int32_t> pre, Column<std::int32_t> post,
-    Column<std::int32_t> reach, Column<bool> reduction, Column<std::int64_t> set_offsets, Column<std::int32_t> set_members,
-    const Network* network, std::optional<CostModel> cost, Int64s route_offsets,
-    Int32s route_links, Column<bool> removed) {
+    Column<std::int32_t> reach, Column<bool> reduction, Column<std::int64_t> set_offsets,
+    Column<std::int32_t> set_members, const Network* network, std::optional<CostModel> cost,
+    Int64s route_offsets, Int32s route_links, Column<bool> removed) {
     const verify::Claim claim{
         .npus = npus,
         .chunk = view(chunk), .src = view(src), .dst = view(dst), .reduce = bytes_of(reduce),
@@ -96,8 +96,8 @@ void bind_verify(nb::module_& module) {
                nb::arg("dst"), nb::arg("reduce"), nb::arg("route").none(), nb::arg("start").none(),
                nb::arg("end").none(), nb::arg("src_place").none(), nb::arg("dst_place").none(),
                nb::arg("dep_offsets").none(), nb::arg("deps").none(), nb::arg("sizes"),
-               nb::arg("pre"), nb::arg("post"), nb::arg("reach"), nb::arg("reduction"), nb::arg("set_offsets"),
-               nb::arg("set_members"), nb::arg("network").none(), nb::arg("cost").none(),
+               nb::arg("pre"), nb::arg("post"), nb::arg("reach"), nb::arg("reduction"),
+               nb::arg("set_offsets"), nb::arg("set_members"), nb::arg("network").none(), nb::arg("cost").none(),
                nb::arg("route_offsets").none(), nb::arg("route_links").none(), nb::arg("removed"));
 }
 
