@@ -69,10 +69,10 @@ inline void hold_back(CostModel cost, std::int64_t bytes, std::span<const Speed>
 //
 // Cut-through: bytes over the smallest bandwidth plus the sum of α. Links up to the slowest (the
 // first of the smallest bandwidth, whatever the bytes) are held from the hop's start, links after
-// it up to the hop's end, each for bytes over its own bandwidth, so a fast link still carries several
-// slow flows; but where the switches between it and a slower link cannot hold all bytes, for as
-// long as that link takes for the rest. Store-and-forward: link after link. Where α blocks, each
-// link is held for its own α as well.
+// it up to the hop's end, each for bytes over its own bandwidth, so a fast link still carries
+// several slow flows; but where the switches between it and a slower link cannot hold all bytes,
+// for as long as that link takes for the rest. Store-and-forward: link after link. Where α blocks,
+// each link is held for its own α as well.
 inline ps hop(CostModel cost, std::int64_t bytes, std::span<const Speed> links,
               std::span<Hold> holds) {
     ps latency = 0, slowest_time = 0;

@@ -85,7 +85,8 @@ void bind_bound(nb::module_& module) {
         [](const Network& network, CostModel cost, std::int64_t smallest, std::int64_t largest,
            Column<std::int32_t> pre, Column<std::int32_t> post, Column<bool> reduce,
            Column<std::int64_t> count, Column<std::int64_t> total_bytes,
-           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members, ps enough, std::int64_t budget) {
+           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members,
+           ps enough, std::int64_t budget) {
             nb::gil_scoped_release release;
             const ChunkClasses classes{copy(pre),
                                        copy(post),
@@ -101,7 +102,8 @@ void bind_bound(nb::module_& module) {
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("smallest"), nb::arg("largest"),
         nb::arg("pre"), nb::arg("post"), nb::arg("reduce"), nb::arg("count"),
-        nb::arg("total_bytes"), nb::arg("set_offsets"), nb::arg("set_members"), nb::arg("enough"), nb::arg("budget"));
+        nb::arg("total_bytes"), nb::arg("set_offsets"), nb::arg("set_members"), nb::arg("enough"),
+        nb::arg("budget"));
 
     module.def(
         "tightest_cut",

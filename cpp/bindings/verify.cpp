@@ -97,8 +97,9 @@ void bind_verify(nb::module_& module) {
                nb::arg("end").none(), nb::arg("src_place").none(), nb::arg("dst_place").none(),
                nb::arg("dep_offsets").none(), nb::arg("deps").none(), nb::arg("sizes"),
                nb::arg("pre"), nb::arg("post"), nb::arg("reach"), nb::arg("reduction"),
-               nb::arg("set_offsets"), nb::arg("set_members"), nb::arg("network").none(), nb::arg("cost").none(),
-               nb::arg("route_offsets").none(), nb::arg("route_links").none(), nb::arg("removed"));
+               nb::arg("set_offsets"), nb::arg("set_members"), nb::arg("network").none(),
+               nb::arg("cost").none(), nb::arg("route_offsets").none(),
+               nb::arg("route_links").none(), nb::arg("removed"));
 }
 
 }  // namespace weft::bindings

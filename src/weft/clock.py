@@ -27,7 +27,7 @@ def check_clock(
     links = min(topology.switches + 1, _LINKS_A_HOP)
     time = 0
     for demand in demands:
-        slot = int(demand.chunks.bytes.max(initial=1))
+        slot = demand.chunks.largest
         push = int(_core.serialization(slot, topology.bandwidth).max())
         count = 2 * len(demand.chunks) * topology.npus if transfers is None else transfers
         time += count * links * (push + int(topology.latency.max()))

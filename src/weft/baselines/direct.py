@@ -80,7 +80,7 @@ class _Messages:
 
 def _messages(chunks: Chunks, npus: int) -> _Messages:
     """What must be sent. After the chunks' own sets comes one for each NPU alone."""
-    sizes = np.diff(chunks.set_offsets)
+    sizes = chunks.set_sizes
     if (sums := np.flatnonzero(chunks.reduce & (sizes[chunks.post] != 1))).size:
         takers = sizes[chunks.post[sums[0]]]
         raise InputError(
@@ -110,7 +110,7 @@ def _members(
     chunks: Chunks, sets: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Every member of the set of every chunk: the chunk's number, and the NPU."""
-    sizes = np.diff(chunks.set_offsets)[sets]
+    sizes = chunks.set_sizes[sets]
     chunk = np.repeat(np.arange(len(chunks)), sizes)
     inner = np.arange(len(chunk)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return chunk, chunks.set_members[chunks.set_offsets[sets[chunk]] + inner]
@@ -120,7 +120,7 @@ def _contains(
     chunks: Chunks, sets: NDArray[np.int32], npu: NDArray[np.int32], npus: int
 ) -> NDArray[np.bool_]:
     """Whether each NPU is a member of the set beside it."""
-    owner = np.repeat(np.arange(len(chunks.set_offsets) - 1), np.diff(chunks.set_offsets))
+    owner = np.repeat(np.arange(len(chunks.set_offsets) - 1), chunks.set_sizes)
     return np.isin(sets.astype(np.int64) * npus + npu, owner * npus + chunks.set_members)
 
 

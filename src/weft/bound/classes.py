@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.collective import Chunks
+from weft.collective import Chunks, Ends
 
 
 @dataclass(frozen=True, eq=False)
-class ChunkClasses:
+class ChunkClasses(Ends):
     """One row a class.
 
     Attributes
@@ -53,7 +53,7 @@ class ChunkClasses:
             count.astype(np.int64),
             total,
             int(chunks.bytes.min(initial=1 << 62)),
-            int(chunks.bytes.max(initial=1)),
+            chunks.largest,
             chunks.set_offsets,
             chunks.set_members,
         )
@@ -66,9 +66,3 @@ class ChunkClasses:
         return replace(
             self, bytes=self.count * chunk_bytes, smallest=chunk_bytes, largest=chunk_bytes
         )
-
-    def members(self, number: int) -> NDArray[np.int32]:
-        return self.set_members[self.set_offsets[number] : self.set_offsets[number + 1]]
-
-    def set_sizes(self) -> NDArray[np.int64]:
-        return np.diff(self.set_offsets)

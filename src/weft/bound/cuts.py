@@ -138,7 +138,7 @@ def _searches(topology: Topology, classes: ChunkClasses) -> Iterator[Search]:
     takers flow both ways between one NPU and every other. Where there are too many problems,
     those with the most to carry are searched.
     """
-    sizes = classes.set_sizes()
+    sizes = classes.set_sizes
     few_holders, few_takers = sizes[classes.pre] == 1, sizes[classes.post] == 1
     sums = classes.reduce & ~few_holders & ~few_takers
     forwards = few_holders | sums

@@ -71,8 +71,7 @@ def flow_bound(
 
 def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> int:
     """What cheap lengths prove where every chunk has one holder and one taker, in picoseconds."""
-    alone = classes.set_sizes() == 1
-    if not (alone[classes.pre].all() and alone[classes.post].all() and _worth_searching(classes)):
+    if not (classes.are_pairs and _worth_searching(classes)):
         return 0
     flows = Flows.of(topology, classes, cost)
     return 0 if flows.none else flows.prove(*flows.candidate(landmarks=6))[0]
@@ -106,7 +105,7 @@ class Flows:
     @classmethod
     def of(cls, topology: Topology, classes: ChunkClasses, cost: CostModel) -> Flows:
         """One pair of each class: exact where it has one holder and one taker."""
-        sizes, first = classes.set_sizes(), classes.set_offsets[:-1]
+        sizes, first = classes.set_sizes, classes.set_offsets[:-1]
         # A copy that several have at the start may come from any of them: no single pair holds.
         usable = classes.reduce | (sizes[classes.pre] == 1)
         src = classes.set_members[first[classes.pre]]

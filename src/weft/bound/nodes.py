@@ -56,7 +56,7 @@ def gossip_bound(
     is complete, and one more for each other taker after that; a copy one for each taker that
     does not have it.
     """
-    sizes = classes.set_sizes()
+    sizes = classes.set_sizes
     holders, takers = sizes[classes.pre], sizes[classes.post]
     receives = np.where(classes.reduce, holders + takers - 2, np.maximum(takers - holders, 0))
     if not receives.any():

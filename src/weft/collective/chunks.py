@@ -9,8 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+class Ends:
+    """Where rows of a table come from and where they must go: numbers of sets of NPUs."""
+
+    pre: NDArray[np.int32]
+    post: NDArray[np.int32]
+    set_offsets: NDArray[np.int64]
+    set_members: NDArray[np.int32]
+
+    def members(self, number: int) -> NDArray[np.int32]:
+        """The NPUs of one set, ascending."""
+        return self.set_members[self.set_offsets[number] : self.set_offsets[number + 1]]
+
+    @property
+    def set_sizes(self) -> NDArray[np.int64]:
+        """How many NPUs each set has."""
+        return np.diff(self.set_offsets)
+
+    @property
+    def are_pairs(self) -> bool:
+        """Whether every row goes from one NPU to one other."""
+        alone = self.set_sizes == 1
+        return bool(alone[self.pre].all() and alone[self.post].all())
+
+
 @dataclass(frozen=True, eq=False)
-class Chunks:
+class Chunks(Ends):
     """A columnar table of chunks with their pre- and postconditions.
 
     Sets of NPUs are stored once and named by number, so that ten thousand chunks that all go
@@ -60,9 +84,10 @@ class Chunks:
     def __hash__(self) -> int:
         return hash((self.bytes.tobytes(), self.pre.tobytes(), self.post.tobytes()))
 
-    def members(self, number: int) -> NDArray[np.int32]:
-        """The NPUs of one set, ascending."""
-        return self.set_members[self.set_offsets[number] : self.set_offsets[number + 1]]
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest chunk, for which plans take all; 1 if there is none."""
+        return int(self.bytes.max(initial=1))
 
     @classmethod
     def build(
@@ -125,7 +150,7 @@ class Chunks:
 
     def largest_buffer(self) -> int:
         """The most bytes any NPU has at the start, or must have at the end."""
-        lengths = np.diff(self.set_offsets)
+        lengths = self.set_sizes
         owner = np.repeat(np.arange(len(lengths)), lengths)
         most = 0
         for side in (self.pre, self.post):
@@ -167,6 +192,11 @@ def cut_each(sizes: NDArray[np.int64], pieces: int, alignment: int) -> NDArray[n
     marks: NDArray[np.int64] = (i * whole + i * rest // pieces) * unit
     marks[:, -1] = sizes
     return marks
+
+
+def singles(group: Sequence[int] | NDArray[np.int32]) -> list[NDArray[np.int32]]:
+    """Set r is the group's r-th NPU alone."""
+    return list(np.array(group, dtype=np.int32)[:, None])
 
 
 def cut(size: int, pieces: int, alignment: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weft.collective.chunks import Chunks
+from weft.collective.chunks import Chunks, singles
 from weft.collective.model import DEFAULT_ALIGNMENT, Collective
 from weft.errors import InputError
 from weft.units import MAX_BYTES
@@ -91,7 +91,7 @@ def all_to_allv(
         (np.cumsum(matrix, axis=1) - matrix).reshape(-1),
         np.repeat(ranks, n),
         np.tile(ranks, n),
-        [np.array([npu], dtype=np.int32) for npu in group],
+        singles(group),
         reduce=False,
     )
     return _collective("all-to-allv", group, parts, chunks_per_share, alignment, relay)
@@ -119,7 +119,7 @@ def permutation(
         np.zeros(n, dtype=np.int64),
         np.arange(n, dtype=np.int32),
         np.array(to, dtype=np.int32),
-        [np.array([npu], dtype=np.int32) for npu in group],
+        singles(group),
         reduce=False,
     )
     return _collective("permutation", group, parts, chunks_per_share, alignment, relay)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.collective.chunks import Chunks
+from weft.collective.chunks import Chunks, singles
 
 Group = NDArray[np.int32]
 Marks = NDArray[np.int64]
@@ -68,8 +68,8 @@ def _each(group: Group, pieces: int) -> NDArray[np.int32]:
 
 
 def _singles_and_all(group: Group) -> list[NDArray[np.int32]]:
-    """Set r is the group's r-th NPU alone; the last set is the whole group."""
-    return [*group[:, None], np.sort(group)]
+    """The group's NPUs alone, then the whole group."""
+    return [*singles(group), np.sort(group)]
 
 
 def _constant(value: int, pieces: int) -> NDArray[np.int32]:
@@ -118,13 +118,13 @@ def _reduce(group: Group, root: int, marks: Marks) -> Chunks:
 
 def _scatter(group: Group, root: int, marks: Marks) -> Chunks:
     pieces = len(marks) - 1
-    sets = list(group[:, None])
+    sets = singles(group)
     return _of_one_buffer(marks, _constant(root, pieces), _each(group, pieces), sets, reduce=False)
 
 
 def _gather(group: Group, root: int, marks: Marks) -> Chunks:
     pieces = len(marks) - 1
-    sets = list(group[:, None])
+    sets = singles(group)
     return _of_one_buffer(marks, _each(group, pieces), _constant(root, pieces), sets, reduce=False)
 
 
@@ -135,7 +135,7 @@ def _between(group: Group, marks: Marks, to: NDArray[np.intp], senders: int) -> 
     pre = np.repeat(np.arange(senders, dtype=np.int32), pieces)
     post = np.repeat(to[:senders].reshape(-1), each).astype(np.int32)
     sizes, offsets = np.tile(np.diff(marks), senders), np.tile(marks[:-1], senders)
-    return Chunks.build(sizes, offsets, pre, post, list(group[:, None]), reduce=False)
+    return Chunks.build(sizes, offsets, pre, post, singles(group), reduce=False)
 
 
 def _all_to_all(group: Group, _root: int, marks: Marks) -> Chunks:

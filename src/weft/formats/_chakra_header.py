@@ -156,7 +156,7 @@ def _part_columns(demands: Sequence[Collective]) -> dict[str, NDArray[np.generic
         f"weft.part_{name}": np.concatenate([getattr(table, name) for table in tables])
         for name in PART_TYPES
     }
-    lengths = np.concatenate([np.diff(table.set_offsets) for table in tables])
+    lengths = np.concatenate([table.set_sizes for table in tables])
     members = np.concatenate([table.set_members for table in tables])
     return columns | {"weft.part_set_length": lengths, "weft.part_set_members": members}
 

@@ -98,8 +98,8 @@ def _fitting(topology: Topology, counts: list[int], collective: Collective, room
     units_a_chunk = room // collective.alignment
     if units_a_chunk == 0:
         return counts
-    whole = replace(collective, chunks_per_share=1).chunks.bytes.max(initial=1)
-    least = -(-int(whole) // (units_a_chunk * collective.alignment))
+    whole = replace(collective, chunks_per_share=1).chunks.largest
+    least = -(-whole // (units_a_chunk * collective.alignment))
     if least > counts[-1]:
         affordable = _work(topology, replace(collective, chunks_per_share=least)) <= _MOST_WORK
         return [least] if affordable else counts
@@ -121,8 +121,7 @@ def _forecast(topology: Topology, collective: Collective, cost: CostModel) -> fl
     goes its own way, half a slot for each hop of a long one, until links far away are busy.
     """
     chunks = collective.chunks
-    slot = int(chunks.bytes.max(initial=1))
-    time = float(quick_bound(topology, chunks, cost, slot))
+    time = float(quick_bound(topology, chunks, cost, chunks.largest))
     lost = 0.0
     if len(np.unique(topology.bandwidth)) > 1:
         lost = 1e12 / float(topology.bandwidth.min())
@@ -130,4 +129,4 @@ def _forecast(topology: Topology, collective: Collective, cost: CostModel) -> fl
         away = _core.distances(topology.core, collective.group[0], False)[list(collective.group)]
         hops = 1.0 if topology.switches else float(away.max())  # switches let chunks run through
         lost = max(lost, hops * 1e12 / float(np.median(topology.bandwidth)))
-    return time + 0.5 * slot * lost
+    return time + 0.5 * chunks.largest * lost

@@ -63,11 +63,11 @@ class Settings:
 
 def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
     """Plan chunks that are not summed; also says by which method."""
-    if are_pairs(chunks) and settings.method in ("auto", "unicast"):
+    if chunks.are_pairs and settings.method in ("auto", "unicast"):
         return _plan_pairs(topology, chunks, settings), "unicast"
     if settings.method == "unicast":
         settings.insist("matching", "chunks with several takers or holders")
-    slot = int(chunks.bytes.max(initial=1))
+    slot = chunks.largest
     goal = quick_bound(topology, chunks, settings.cost, slot)
     if settings.method == "trees":
         return _plan_broadcast(topology, chunks, settings, slot, goal), "trees"
@@ -78,12 +78,6 @@ def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedu
         if by_trees.time < schedule.time:
             return by_trees, "trees"
     return schedule, "matching"
-
-
-def are_pairs(chunks: Chunks) -> bool:
-    """Whether every chunk goes from one NPU to one other."""
-    alone = np.diff(chunks.set_offsets) == 1
-    return bool(alone[chunks.pre].all() and alone[chunks.post].all())
 
 
 def _plan_spread(
@@ -120,7 +114,7 @@ def _plan_pairs(topology: Topology, chunks: Chunks, settings: Settings) -> Sched
     planned = _unicast(topology, chunks, settings, goal)
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)
-    slot = int(chunks.bytes.max(initial=1))
+    slot = chunks.largest
     if (chunks.bytes < slot * _ALIKE).any():
         return Schedule.from_core(topology, planned, None)  # exact for no chunk
     schedule = Schedule.from_core(topology, planned, slot)
@@ -211,7 +205,7 @@ def plan_trees(
 def _spread(
     topology: Topology, chunks: Chunks, settings: Settings, slot: int, goal: int
 ) -> _core.Schedule:
-    sizes = np.diff(chunks.set_offsets)[chunks.pre]
+    sizes = chunks.set_sizes[chunks.pre]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     inner = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
     holders = chunks.set_members[np.repeat(chunks.set_offsets[chunks.pre], sizes) + inner]
@@ -273,7 +267,7 @@ def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
                 )
     room = min(topology.buffers.values(), default=NEVER)
     return UnreachableError(
-        f"{topology.name}: chunks of {chunks.bytes.max(initial=0)} B do not fit the buffers of the "
+        f"{topology.name}: chunks of {chunks.largest} B do not fit the buffers of the "
         f"switches on their way (from {room} B), which forward whole chunks only; use more chunks "
         "or cut-through"
     )

@@ -10,7 +10,7 @@ from weft.algorithm import Algorithm
 from weft.baselines import direct
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
-from weft.synthesis.engines import Settings, are_pairs, plan, plan_any
+from weft.synthesis.engines import Settings, plan, plan_any
 from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.schedule import Schedule, transfers_of
 from weft.topology.model import Topology
@@ -27,7 +27,7 @@ def planned(topology: Topology, settings: Settings, demands: Sequence[Collective
     if settings.method == "direct":
         return direct(topology, demands, settings.cost)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
-    first = _algorithm(topology, settings, demands, *_phases(topology, settings, demands, chunks))
+    first = timed(topology, settings, demands, *_phases(topology, settings, demands, chunks))
     deliveries = _deliveries(chunks)
     if settings.method != "auto" or deliveries > _MOST_DELIVERIES:
         return first
@@ -48,18 +48,19 @@ def _others(
     """What another method makes of it."""
     if tried != "steiner":
         schedule, method = plan_any(topology, chunks, settings)
-        yield _algorithm(topology, settings, demands, [schedule], method)
-    if are_pairs(chunks):
+        yield timed(topology, settings, demands, [schedule], method)
+    if chunks.are_pairs:
         yield direct(topology, demands, settings.cost)
 
 
-def _algorithm(
+def timed(
     topology: Topology,
     settings: Settings,
     demands: Sequence[Collective],
     phases: Sequence[Schedule],
     method: str,
 ) -> Algorithm:
+    """The algorithm that schedules make, one after the other, with exact times."""
     sizes = np.concatenate([demand.chunks.bytes for demand in demands])
     transfers, routes = transfers_of(phases, topology, settings.cost, sizes)
     made_by = {"method": method}
@@ -76,7 +77,7 @@ def _phases(
         return all_reduce(topology, demands, settings)
     elif all(demand.kind == "gather" for demand in demands) or _are_even_sums(chunks):
         schedule, method = backwards(topology, chunks, settings)
-    elif not chunks.reduce.any() and (are_pairs(chunks) or _is_even(chunks)):
+    elif not chunks.reduce.any() and (chunks.are_pairs or _is_even(chunks)):
         schedule, method = plan(topology, chunks, settings)
     else:
         settings.insist("steiner", "sums for several takers, or chunks of many sizes")
@@ -86,18 +87,17 @@ def _phases(
 
 def _is_even(chunks: Chunks) -> bool:
     """Whether slots of one length for all chunks lose little."""
-    largest = int(chunks.bytes.max(initial=1))
-    return int(chunks.bytes.sum()) >= 0.95 * largest * len(chunks)
+    return int(chunks.bytes.sum()) >= 0.95 * chunks.largest * len(chunks)
 
 
 def _are_even_sums(chunks: Chunks) -> bool:
     """Whether all are sums of about one size, for one taker each."""
-    takers = np.diff(chunks.set_offsets)[chunks.post]
+    takers = chunks.set_sizes[chunks.post]
     return bool(chunks.reduce.all() and (takers == 1).all()) and _is_even(chunks)
 
 
 def _deliveries(chunks: Chunks) -> int:
     """How often a chunk must reach a taker, or a part of a sum its taker."""
-    sizes = np.diff(chunks.set_offsets)
+    sizes = chunks.set_sizes
     contributors = np.where(chunks.reduce, sizes[chunks.pre], 1)
     return int((contributors + sizes[chunks.post]).sum())

@@ -51,30 +51,29 @@ def all_reduce(
     let them.
     """
     if settings.method == "trees" and len(demands) == 1:
-        return [_trees(topology, demands[0], settings)], "trees"
+        goal = _goal(topology, demands[0].chunks, settings)
+        return [_trees(topology, demands[0], settings, goal)], "trees"
     phases, method = _scatter_and_gather(topology, demands, settings)
     if len(demands) > 1 or settings.method != "auto":
         return phases, method
-    goal = _goal(topology, demands[0], settings)
+    goal = _goal(topology, demands[0].chunks, settings)
     if sum(phase.time for phase in phases) <= goal * _CLOSE:
         return phases, method
-    trees = _trees(topology, demands[0], settings)
+    trees = _trees(topology, demands[0], settings, goal)
     if trees.time < sum(phase.time for phase in phases):
         return [trees], "trees"
     return phases, method
 
 
-def _goal(topology: Topology, demand: Collective, settings: Settings) -> int:
-    slot = int(demand.chunks.bytes.max(initial=1))
-    return quick_bound(topology, demand.chunks, settings.cost, slot)
+def _goal(topology: Topology, chunks: Chunks, settings: Settings) -> int:
+    return quick_bound(topology, chunks, settings.cost, chunks.largest)
 
 
-def _trees(topology: Topology, demand: Collective, settings: Settings) -> Schedule:
+def _trees(topology: Topology, demand: Collective, settings: Settings, goal: int) -> Schedule:
     chunks = demand.chunks
     members = np.array(sorted(demand.group), dtype=np.int32)
-    slot, goal = int(chunks.bytes.max(initial=1)), _goal(topology, demand, settings)
     reach, count = reach_of(chunks), len(chunks)
-    return plan_trees(topology, members, reach, None, count, settings, slot, goal)
+    return plan_trees(topology, members, reach, None, count, settings, chunks.largest, goal)
 
 
 def _scatter_and_gather(

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from weft.algorithm import Algorithm
 from weft.bound import quick_bound
-from weft.collective import Chunks, Collective
+from weft.collective import Collective
 from weft.errors import UnreachableError
 from weft.synthesis.chunking import chunked
 from weft.synthesis.engines import Settings
-from weft.synthesis.planning import planned
-from weft.synthesis.schedule import Schedule, overlaid, transfers_of
+from weft.synthesis.planning import planned, timed
+from weft.synthesis.schedule import Schedule, overlaid
 from weft.topology.model import Topology
 
 # In how many chunks to cut each share, one after the other while that gains.
@@ -85,13 +85,10 @@ def laid_over(
 
     Once all begin together, once all would end together; the better way is kept.
     """
-    chunks = Chunks.concatenate([demand.chunks for demand in demands])
     method = " + ".join(dict.fromkeys(str(a.provenance["method"]) for a in single))
     last = max(algorithm.time for algorithm in single)
     ways = []
     for delays in ([0] * len(single), [last - algorithm.time for algorithm in single]):
         merged = overlaid([Schedule.of(algorithm) for algorithm in single], delays, demands)
-        transfers, routes = transfers_of([merged], topology, settings.cost, chunks.bytes)
-        made_by = {"method": method}
-        ways.append(Algorithm(tuple(demands), transfers, topology, routes, settings.cost, made_by))
+        ways.append(timed(topology, settings, demands, [merged], method))
     return min(ways, key=lambda algorithm: algorithm.time)
