@@ -202,7 +202,7 @@ def roomy(network: Topology, demands: Sequence[Collective], cost: CostModel) -> 
     """The network with buffers in which whole chunks fit if they must: others are refused."""
     if cost.switching != "store-and-forward":
         return network
-    largest = max(int(demand.chunks.bytes.max(initial=0)) for demand in demands)
+    largest = max(demand.chunks.largest for demand in demands)
     fitting = {switch: max(size, largest) for switch, size in network.buffers.items()}
     return network.with_switches(buffers=fitting)
 

@@ -15,6 +15,8 @@ from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
 from weft.topology import Topology, load_topology
 
+MIB = 1 << 20
+
 
 def check(result: weft.Result) -> None:
     assert result.verified, result.verdict.violation
@@ -130,6 +132,18 @@ def test_different_collectives_at_once() -> None:
     assert figures["collective"] is None
     with pytest.raises(InputError, match="several collectives"):
         result.collective  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("method", "kinds"),
+    [("trees", ("all-reduce", "all-reduce")), ("matching", ("all-gather", "all-reduce"))],
+)
+def test_a_method_that_fits_each_but_not_all(method: str, kinds: tuple[str, str]) -> None:
+    groups = (range(8), range(4, 12))
+    demands = [Collective.of(kind, group, MIB) for kind, group in zip(kinds, groups, strict=True)]
+    result = weft.synthesize("mesh:4x4", demands, chunks=1, method=method)
+    check(result)
+    assert result.to_dict()["method"] == method
 
 
 def test_what_goes_with_a_name() -> None:

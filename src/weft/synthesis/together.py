@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from weft.algorithm import Algorithm
 from weft.bound import quick_bound
 from weft.collective import Collective
-from weft.errors import UnreachableError
+from weft.errors import InputError, UnreachableError
 from weft.synthesis.chunking import chunked
 from weft.synthesis.engines import Settings
 from weft.synthesis.planning import planned, timed
@@ -50,16 +51,16 @@ def _is_close(topology: Topology, settings: Settings, found: Algorithm) -> bool:
 
 def _at_once(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """Planned as one; or each alone, with relays or without, and laid over each other."""
-    best = planned(topology, settings, demands)
-    if settings.method == "direct" or _is_close(topology, settings, best):
-        return best
+    ways: list[Algorithm] = []
+    with suppress(InputError):  # the method may fit each of them, but not their mix
+        ways.append(planned(topology, settings, demands))
+    if ways and (settings.method == "direct" or _is_close(topology, settings, ways[0])):
+        return ways[0]
     for relay in (True, False):
         single = _single(topology, settings, demands, relay=relay)
         if single:
-            best = min(
-                best, laid_over(topology, settings, demands, single), key=lambda found: found.time
-            )
-    return best
+            ways.append(laid_over(topology, settings, demands, single))
+    return min(ways, key=lambda algorithm: algorithm.time)
 
 
 def _single(
