@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.strategies import COSTS, GB_S, US, irregular, networks
+from tests.strategies import COSTS, GB_S, US, irregular, networks, roomy
 from tests.verify.reference import is_right
 from weft import _core
 from weft.algorithm import Algorithm
@@ -33,6 +33,7 @@ def run(
     threads: int = 1,
 ) -> Algorithm:
     cost = cost or CostModel()
+    network = roomy(network, demands, cost)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
     schedule, _ = plan_any(network, chunks, Settings(cost, seed, threads))
     transfers, routes = transfers_of([schedule], network, cost, chunks.bytes)
