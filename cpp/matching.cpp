@@ -121,6 +121,7 @@ class Matcher {
                 if (sets_.has(spread_.reach[chunk], npu) || claimed_.has(npu, chunk)) continue;
                 claimed_.add(npu, chunk);
                 --unclaimed_[npu];
+                some_barred_ = true;
             }
         }
     }
@@ -241,10 +242,21 @@ class Matcher {
         for (std::size_t i = 0; i < claimed_in_.size(); ++i) {
             const auto& regions = *options_.regions[i];
             if (!regions.crossed_by[hop]) continue;
-            const auto chunk = choose_from(src, claimed_in_[i].row(regions.of[dst]));
+            const auto chunk = choose_from(src, kept_out(i, dst));
             if (chunk >= 0 || options_.strict) return chunk;
         }
         return choose_from(src, claimed_.row(dst));
+    }
+
+    // What should not enter an NPU's region by way of it: what is there, and what may not visit it.
+    const std::uint64_t* kept_out(std::size_t division, std::int32_t npu) {
+        const auto* there = claimed_in_[division].row(options_.regions[division]->of[npu]);
+        if (!some_barred_) return there;
+        const auto* here = claimed_.row(npu);
+        kept_out_.resize(static_cast<std::size_t>(have_.blocks()) * words_per_block);
+        for (std::size_t word = 0; word < kept_out_.size(); ++word)
+            kept_out_[word] = there[word] | here[word];
+        return kept_out_.data();
     }
 
     void look_onward(std::int32_t src, std::int32_t dst) {
@@ -309,6 +321,8 @@ class Matcher {
     std::vector<std::int32_t> ready_;
     std::vector<std::tuple<std::uint32_t, std::size_t, std::int32_t>> by_turn_;  // scratch
     std::vector<const std::uint64_t*> onward_;
+    bool some_barred_ = false;             // some chunk may not visit some NPU
+    std::vector<std::uint64_t> kept_out_;  // scratch
     std::vector<ps> early_;                                   // by bundle
     std::vector<std::uint32_t> arrival_lane_, release_lane_;  // by hop, by step
     EventQueue events_;

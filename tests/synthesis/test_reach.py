@@ -79,6 +79,15 @@ def test_chunks_stay_within_reach(network: Topology, kind: str, data: st.DataObj
             plan(network, chunks, SETTINGS)
 
 
+def test_regions_do_not_lead_out_of_reach() -> None:
+    """Chunks should enter each side of a cut once; not by way of an NPU they may not visit."""
+    network = load_topology("torus:3x3").without(links=[(5, 3), (0, 6)]).without(npus={4, 7})
+    tables = [within("all-gather", [0, 2, 6, 8], [0, 2, 6, 8]), within("all-gather", [0], [0, 3])]
+    chunks = Chunks.concatenate(tables)
+    schedule, _ = plan(network, chunks, SETTINGS)
+    assert serves(schedule, chunks)
+
+
 def test_broadcast_by_trees_within_reach() -> None:
     """A row of a mesh alone is a line; with one more row beside it there are two ways."""
     mesh = load_topology("mesh:4x4", "1GB/s", "1us")
