@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from tests.strategies import COSTS, GB_S, NAMED, SIZES, US, irregular, networks, same
+from tests.strategies import COSTS, GB_S, NAMED, SIZES, US, irregular, networks, roomy, same
 from tests.verify.reference import is_right
 from weft import _core
 from weft.baselines import direct
@@ -57,7 +57,7 @@ def moves(ranks: int) -> st.SearchStrategy[Move]:
 @given(networks(), COSTS, st.data())
 def test_random_demands(network: Topology, cost: CostModel, data: st.DataObject) -> None:
     demands = data.draw(st.lists(demand_among(network), min_size=1, max_size=3))
-    algorithm = direct(network, demands, cost)
+    algorithm = direct(roomy(network, demands, cost), demands, cost)
     check(algorithm)
     assert algorithm.provenance["method"] == "direct"
 
@@ -152,7 +152,9 @@ def test_stays_within_its_group() -> None:
     check(algorithm)
     assert set(algorithm.transfers.dst.tolist()) <= {0, 1, 2, 3}
     apart = Collective.of("all-to-all", [0, 2], 4000, relay=False)
-    with pytest.raises(UnreachableError, match=r"from NPU 0 to NPU 2: no path.* within its group"):
+    with pytest.raises(
+        UnreachableError, match=r"from NPU 0 to NPU 2: no path.* group of 2 NPUs"
+    ):
         direct(network, [apart])
 
 

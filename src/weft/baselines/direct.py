@@ -14,7 +14,8 @@ from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
 from weft.clock import check_clock
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
-from weft.errors import InputError, UnreachableError
+from weft.errors import InputError
+from weft.reachability import unreachable
 from weft.topology.model import Topology
 
 
@@ -57,7 +58,7 @@ def direct(
     )
     message, src, dst, route, start, end, offsets, links, lost = sent
     if lost >= 0:
-        raise _unreachable(topology, chunks, messages, lost)
+        raise unreachable(topology, chunks)
     chunk = messages.chunk[message]
     summed = chunks.reduce[chunk] & (dst == messages.taker[message])
     places = _places(chunks, message, chunk, summed)
@@ -142,15 +143,3 @@ def _places(
     again[np.unique(message, return_index=True)[1]] = False
     home = chunk
     return np.where(again & chunks.reduce[chunk], slot, home), np.where(relayed, slot, home)
-
-
-def _unreachable(
-    topology: Topology, chunks: Chunks, messages: _Messages, lost: int
-) -> UnreachableError:
-    chunk, taker = int(messages.chunk[lost]), int(messages.taker[lost])
-    holder = messages.set_members[messages.set_offsets[messages.holders[lost]]]
-    within = " within its group" if chunks.reach[chunk] >= 0 else ""
-    return UnreachableError(
-        f"{topology.name}: chunk {chunk} cannot get from NPU {holder} to NPU {taker}: "
-        f"no path of links leads there{within}"
-    )

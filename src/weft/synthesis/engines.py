@@ -11,7 +11,8 @@ from weft import _core
 from weft.bound import quick_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
-from weft.errors import InputError, UnreachableError, unknown_name
+from weft.errors import InputError, unknown_name
+from weft.reachability import unreachable
 from weft.synthesis.schedule import Schedule
 from weft.topology.model import Topology
 from weft.units import NEVER
@@ -242,41 +243,3 @@ def _unicast(topology: Topology, chunks: Chunks, settings: Settings, goal: int) 
         settings.threads,
         settings.progress,
     )
-
-
-def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
-    """Name the first chunk, or part of a sum, that has no way to one of its takers."""
-    ends = np.stack([chunks.pre, chunks.post, chunks.reach], axis=1)
-    for chunk in np.sort(np.unique(ends, axis=0, return_index=True)[1]):
-        holders = chunks.members(int(chunks.pre[chunk]))
-        takers = chunks.members(int(chunks.post[chunk]))
-        network, why = topology, "no path of links leads there"
-        if chunks.reach[chunk] >= 0:
-            allowed = chunks.members(int(chunks.reach[chunk]))
-            network = topology.without(npus=np.setdiff1d(topology.members, allowed))
-            why += f" through its group of {len(allowed)} NPUs, and relaying outside is forbidden"
-        if chunks.reduce[chunk]:  # what every holder has must get to every taker
-            pairs = [(_lonely(network, npu[None], holders, reverse=True), npu) for npu in takers]
-        else:
-            pairs = [(holders[0], _lonely(network, holders, takers, reverse=False))]
-        for source, target in pairs:
-            if source is not None and target is not None:
-                return UnreachableError(
-                    f"{topology.name}: chunk {chunk} cannot get from NPU {source} to NPU {target}: "
-                    f"{why}"
-                )
-    room = min(topology.buffers.values(), default=NEVER)
-    return UnreachableError(
-        f"{topology.name}: chunks of {chunks.largest} B do not fit the buffers of the "
-        f"switches on their way (from {room} B), which forward whole chunks only; use more chunks "
-        "or cut-through"
-    )
-
-
-def _lonely(
-    topology: Topology, near: NDArray[np.int32], far: NDArray[np.int32], *, reverse: bool
-) -> np.int32 | None:
-    """The first of `far` without a path from any of `near`, or to any of them if `reverse`."""
-    found = [_core.distances(topology.core, int(npu), reverse)[far] >= 0 for npu in near]
-    missed: NDArray[np.int32] = far[~np.any(found, axis=0)]
-    return missed[0] if len(missed) else None

@@ -10,7 +10,8 @@ import numpy as np
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
 from weft.errors import UnreachableError
-from weft.synthesis.engines import Settings, plan, plan_trees, reach_of, unreachable
+from weft.reachability import unreachable
+from weft.synthesis.engines import Settings, plan, plan_trees, reach_of
 from weft.synthesis.schedule import Schedule, twin_links
 from weft.topology.model import Topology
 
