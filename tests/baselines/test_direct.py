@@ -152,9 +152,7 @@ def test_stays_within_its_group() -> None:
     check(algorithm)
     assert set(algorithm.transfers.dst.tolist()) <= {0, 1, 2, 3}
     apart = Collective.of("all-to-all", [0, 2], 4000, relay=False)
-    with pytest.raises(
-        UnreachableError, match=r"from NPU 0 to NPU 2: no path.* group of 2 NPUs"
-    ):
+    with pytest.raises(UnreachableError, match=r"from NPU 0 to NPU 2: no path.* group of 2 NPUs"):
         direct(network, [apart])
 
 
