@@ -1,4 +1,5 @@
-// How full links are, and what it costs to load them further.
+// How full links are with trees of many chunks, and what it costs to load them further. Paths of
+// single chunks have `Congestion`, whose costs rise more steeply and count no idle time.
 #pragma once
 
 #include <algorithm>

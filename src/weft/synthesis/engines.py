@@ -1,4 +1,4 @@
-"""The planners of the core: matching and trees where chunks spread, else a path for each."""
+"""The planners of the core: for chunks that spread, for pairs, for any mix of both and of sums."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.units import NEVER
 
 # A schedule is pushed together if it takes longer than this over its goal.
 _TIGHT = 1.001
-# Chunks this much shorter than the largest are planned with slots of their own (see the core).
+# Chunks this much shorter than the largest are planned with slots of their own (`cpp/sizes.cpp`).
 _ALIKE = 1 - 1 / 64
 # Trees are tried where another method leaves more than this between it and its goal.
 _CLOSE = 1.02
