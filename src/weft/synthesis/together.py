@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from weft.algorithm import Algorithm
 from weft.collective import Chunks, Collective
-from weft.errors import UnreachableError
+from weft.errors import InputError, UnreachableError
 from weft.synthesis.engines import Settings
 from weft.synthesis.planning import planned
 from weft.synthesis.schedule import Schedule, overlaid, transfers_of
@@ -36,7 +37,9 @@ def planned_together(
 def _attempts(
     topology: Topology, settings: Settings, demands: Sequence[Collective]
 ) -> Iterator[Algorithm]:
-    yield planned(topology, settings, demands)
+    # The method may fit each but not the mix, and all must pass where the largest chunk does.
+    with suppress(InputError, UnreachableError):
+        yield planned(topology, settings, demands)
     try:
         confined = [
             planned(topology, settings, [replace(demand, relay=False)]) for demand in demands
