@@ -10,7 +10,7 @@ import numpy as np
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
 from weft.errors import UnreachableError
-from weft.synthesis.engines import Settings, plan, plan_trees, reach_of, unreachable
+from weft.synthesis.engines import Settings, plan, plan_trees, unreachable
 from weft.synthesis.schedule import Schedule, twin_links
 from weft.topology.model import Topology
 
@@ -73,8 +73,7 @@ def _trees(topology: Topology, demand: Collective, settings: Settings) -> Schedu
     chunks = demand.chunks
     members = np.array(sorted(demand.group), dtype=np.int32)
     slot, goal = int(chunks.bytes.max(initial=1)), _goal(topology, demand, settings)
-    reach, count = reach_of(chunks), len(chunks)
-    return plan_trees(topology, members, reach, None, count, settings, slot, goal)
+    return plan_trees(topology, chunks, members, None, settings, slot, goal)
 
 
 def _scatter_and_gather(
