@@ -69,6 +69,7 @@ def test_equal_patterns_are_equal() -> None:
         (lambda: custom([0, 1], [Move(0, (0,), (1,))]), "move 0 has size 0 B"),
         (lambda: custom([0, 1], [Move(5, (), (1,))]), "move 0 has no source"),
         (lambda: custom([0, 1], [Move(5, (0,), (2,))]), "destination 2; expected a rank from 0 to"),
+        (lambda: custom([0, 1], [Move(1 << 60, (0,), (1,))] * 17), "B in all"),
         (lambda: all_to_allv([0, 1], [[1, 2]]), "shape (1, 2); expected 2 rows"),
         (lambda: all_to_allv([0, 1], [[1, -2], [0, 0]]), "whole numbers of bytes from 0"),
         (lambda: all_to_allv([0, 1], [[1.5, 2], [0, 0]]), "whole numbers of bytes from 0"),

@@ -116,6 +116,23 @@ def test_groups_apart_do_not_hinder_each_other() -> None:
     assert both.algorithm.time == alone.algorithm.time
 
 
+def test_methods_that_fit_each_but_not_the_mix() -> None:
+    """Two sizes in the way of each other: laid over, they still are right."""
+    demands = [Collective.of("all-gather", range(3), size) for size in (4000, 40000)]
+    result = weft.synthesize("line:4", demands, method="matching", chunks=1)
+    check(result)
+    assert result.algorithm.provenance["method"] == "matching"
+
+
+def test_large_chunks_beside_small_ones_through_a_small_buffer() -> None:
+    """Both leave by one link; the large ones could not pass where the small ones must."""
+    network = Topology.from_links(
+        "fork", 4, [0, 1, 1, 4], [1, 3, 4, 2], GB_S, 0, switches=1
+    ).with_switches(buffers={4: 1000})
+    demands = [Collective.of("broadcast", [0, taker], 4000) for taker in (3, 2)]
+    check(weft.synthesize(network, demands, chunks=[1, 5], switching="store-and-forward"))
+
+
 def test_a_sum_of_some_for_others() -> None:
     """Many-to-many: contributors and takers have nothing in common."""
     demand = custom(range(16), [Move(1 << 20, (0, 1, 4, 5), (10, 11, 14, 15), reduce=True)])

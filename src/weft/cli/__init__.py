@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from weft.cli.progress import INTERRUPTED
 from weft.cli.synth import synth
 from weft.cli.topo import topo
 from weft.cli.verify import verify
@@ -29,7 +30,7 @@ def main() -> None:
     try:
         code = cli(standalone_mode=False)
     except click.exceptions.Abort:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -12,10 +13,13 @@ import click
 if TYPE_CHECKING:
     from weft._core import Progress
 
+INTERRUPTED = 130  # the exit code of shells
+
 T = TypeVar("T")
 
 _PATIENCE_S = 2.0
 _BEAT_S = 0.1
+_GRACE_S = 1.0  # for the work to see that it is no longer wanted
 
 
 def run(title: str, work: Callable[[Progress], T]) -> T:
@@ -25,29 +29,33 @@ def run(title: str, work: Callable[[Progress], T]) -> T:
     progress = Progress()
     outcome: list[T] = []
     failure: list[BaseException] = []
+    ended = threading.Event()  # a thread's own `join` forgets it when interrupted
 
     def body() -> None:
         try:
             outcome.append(work(progress))
         except BaseException as error:
             failure.append(error)
+        finally:
+            ended.set()
 
-    worker = threading.Thread(target=body, daemon=True)
-    worker.start()
+    threading.Thread(target=body, daemon=True).start()
     try:
-        worker.join(_PATIENCE_S)
-        if worker.is_alive() and sys.stderr.isatty():
-            _show(title, worker, progress)
-        worker.join()
+        if not ended.wait(_PATIENCE_S) and sys.stderr.isatty():
+            _show(title, ended, progress)
+        ended.wait()
     except KeyboardInterrupt:
         progress.cancel()
+        if not ended.wait(_GRACE_S):
+            # A kernel that comes back to an interpreter on its way out would bring it down.
+            os._exit(INTERRUPTED)
         raise click.Abort from None
     if failure:
         raise failure[0]
     return outcome[0]
 
 
-def _show(title: str, worker: threading.Thread, progress: Progress) -> None:
+def _show(title: str, ended: threading.Event, progress: Progress) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -61,6 +69,5 @@ def _show(title: str, worker: threading.Thread, progress: Progress) -> None:
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None)
-        while worker.is_alive():
+        while not ended.wait(_BEAT_S):
             bar.update(task, completed=progress.done, total=progress.total or None)
-            worker.join(_BEAT_S)

@@ -54,6 +54,8 @@ def custom(
     numbers: dict[tuple[int, ...], int] = {}
     for i, move in enumerate(moves):
         _check_move(i, move, len(group))
+    if sum(move.size for move in moves) > MAX_BYTES:
+        raise InputError(f"custom: the moves have more than {MAX_BYTES} B in all")
     ends = [
         [
             numbers.setdefault(tuple(sorted({group[rank] for rank in ranks})), len(numbers))

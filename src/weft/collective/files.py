@@ -9,7 +9,7 @@ import csv
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -143,7 +143,11 @@ def _planned(
         request = Request(
             record.collective, record.size, record.root, record.relay, matrix, to, moves
         )
-        return request.among(group, alignment), chunks
+        collective = request.among(group, alignment)
+    if chunks is not None:
+        with placed(name, (*place, "chunks")):
+            replace(collective, chunks_per_share=chunks)  # refuses what is out of range
+    return collective, chunks
 
 
 def _moves(records: Sequence[MoveRecord], ranks: int, prefix: str, place: Place) -> list[Move]:

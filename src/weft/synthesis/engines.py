@@ -103,10 +103,9 @@ def _plan_broadcast(
             "method trees plans all-reduce, broadcast and reduce among two NPUs or more; "
             "use auto for others"
         )
-    root = int(chunks.members(int(chunks.pre[0]))[0])
-    takers = chunks.members(int(chunks.post[0]))
-    reach = reach_of(chunks)
-    return plan_trees(topology, takers, reach, root, len(chunks), settings, slot, goal)
+    root = chunks.members(int(chunks.pre[0]))
+    members = np.union1d(root, chunks.members(int(chunks.post[0])))
+    return plan_trees(topology, chunks, members, int(root[0]), settings, slot, goal)
 
 
 def _plan_pairs(topology: Topology, chunks: Chunks, settings: Settings) -> Schedule:
@@ -168,7 +167,7 @@ def _has_one_root(chunks: Chunks) -> bool:
     )
 
 
-def reach_of(chunks: Chunks) -> NDArray[np.int32]:
+def _reach_of(chunks: Chunks) -> NDArray[np.int32]:
     """The NPUs that the first chunk may visit; empty for any."""
     number = int(chunks.reach[0]) if len(chunks) else -1
     return chunks.members(number) if number >= 0 else np.empty(0, dtype=np.int32)
@@ -176,30 +175,31 @@ def reach_of(chunks: Chunks) -> NDArray[np.int32]:
 
 def plan_trees(
     topology: Topology,
+    chunks: Chunks,
     members: NDArray[np.int32],
-    reach: NDArray[np.int32],
     root: int | None,
-    chunks: int,
     settings: Settings,
     slot: int,
     goal: int,
 ) -> Schedule:
     """Trees packed together: a Broadcast from `root`, or an All-Reduce if there is none.
 
-    Only the NPUs of `reach` may relay; any, if it is empty.
+    Trees join all of `members`, of which `root` must be one.
     """
     planned = _core.trees(
         topology.core,
         settings.cost.core,
         slot,
         members,
-        reach,
+        _reach_of(chunks),
         -1 if root is None else root,
-        chunks,
+        len(chunks),
         settings.seed,
         goal,
         settings.progress,
     )
+    if planned[-1] == NEVER and len(members) > 1:  # one alone has no tree, and needs none
+        raise unreachable(topology, chunks)
     return Schedule.from_core(topology, planned, slot).tightened(topology, settings.cost, slot)
 
 

@@ -71,16 +71,17 @@ def _phases(
     topology: Topology, settings: Settings, demands: Sequence[Collective], chunks: Chunks
 ) -> tuple[list[Schedule], str]:
     """Schedules one after the other, chunk by chunk, and the method's name."""
+    suits = settings.method != "auto" or _is_even(chunks)
     if settings.method == "steiner":
         schedule, method = plan_any(topology, chunks, settings)
-    elif all(demand.kind == "all-reduce" for demand in demands) and _is_even(chunks):
+    elif all(demand.kind == "all-reduce" for demand in demands) and suits:
         return all_reduce(topology, demands, settings)
-    elif all(demand.kind == "gather" for demand in demands) or _are_even_sums(chunks):
+    elif all(demand.kind == "gather" for demand in demands) or (suits and _sums_for_one(chunks)):
         schedule, method = backwards(topology, chunks, settings)
-    elif not chunks.reduce.any() and (chunks.are_pairs or _is_even(chunks)):
+    elif not chunks.reduce.any() and (chunks.are_pairs or suits):
         schedule, method = plan(topology, chunks, settings)
     else:
-        settings.insist("steiner", "sums for several takers, or chunks of many sizes")
+        settings.insist("steiner", "sums for several takers, or sums beside copies")
         schedule, method = plan_any(topology, chunks, settings)
     return [schedule], method
 
@@ -90,10 +91,9 @@ def _is_even(chunks: Chunks) -> bool:
     return int(chunks.bytes.sum()) >= 0.95 * chunks.largest * len(chunks)
 
 
-def _are_even_sums(chunks: Chunks) -> bool:
-    """Whether all are sums of about one size, for one taker each."""
-    takers = chunks.set_sizes[chunks.post]
-    return bool(chunks.reduce.all() and (takers == 1).all()) and _is_even(chunks)
+def _sums_for_one(chunks: Chunks) -> bool:
+    """Whether all are sums, for one taker each."""
+    return bool(chunks.reduce.all() and (chunks.set_sizes[chunks.post] == 1).all())
 
 
 def _deliveries(chunks: Chunks) -> int:

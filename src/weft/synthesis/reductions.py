@@ -11,7 +11,7 @@ from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
 from weft.errors import UnreachableError
 from weft.reachability import unreachable
-from weft.synthesis.engines import Settings, plan, plan_trees, reach_of
+from weft.synthesis.engines import Settings, plan, plan_trees
 from weft.synthesis.schedule import Schedule, twin_links
 from weft.topology.model import Topology
 
@@ -73,8 +73,7 @@ def _goal(topology: Topology, chunks: Chunks, settings: Settings) -> int:
 def _trees(topology: Topology, demand: Collective, settings: Settings, goal: int) -> Schedule:
     chunks = demand.chunks
     members = np.array(sorted(demand.group), dtype=np.int32)
-    reach, count = reach_of(chunks), len(chunks)
-    return plan_trees(topology, members, reach, None, count, settings, chunks.largest, goal)
+    return plan_trees(topology, chunks, members, None, settings, chunks.largest, goal)
 
 
 def _scatter_and_gather(

@@ -52,7 +52,8 @@ def _is_close(topology: Topology, settings: Settings, found: Algorithm) -> bool:
 def _at_once(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """Planned as one; or each alone, with relays or without, and laid over each other."""
     ways: list[Algorithm] = []
-    with suppress(InputError):  # the method may fit each of them, but not their mix
+    # The method may fit each but not the mix, and all must pass where the largest chunk does.
+    with suppress(InputError, UnreachableError):
         ways.append(planned(topology, settings, demands))
     if ways and (settings.method == "direct" or _is_close(topology, settings, ways[0])):
         return ways[0]
