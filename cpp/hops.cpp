@@ -21,6 +21,7 @@ class HopFinder {
     Hops find() {
         add_direct_links();
         if (net_.switches > 0) {
+            hops_.single_links = false;  // even if no link is left that touches one
             bundle_links();
             for (std::int32_t npu = 0; npu < net_.npus; ++npu) walk_from(npu);
         }
@@ -39,10 +40,7 @@ class HopFinder {
 
     void add_direct_links() {
         for (std::int32_t link = 0; link < net_.links(); ++link) {
-            if (net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link])) {
-                hops_.single_links = false;
-                continue;
-            }
+            if (net_.is_switch(net_.src[link]) || net_.is_switch(net_.dst[link])) continue;
             hops_.bundles.items.push_back(link);
             hops_.bundles.close();
             hops_.steps.items.push_back(hops_.bundles.size() - 1);

@@ -54,3 +54,15 @@ def test_no_way(kind: str, method: str) -> None:
 def test_sizes_that_do_not_divide(kind: str, method: str) -> None:
     """Among the chunk counts tried are some that cut a few units unevenly."""
     check(weft.synthesize("line:3", kind, 1000, group=[0, 2], method=method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["all-gather", "reduce", "send-recv"])
+def test_a_switch_that_is_joined_to_nothing(kind: str, method: str) -> None:
+    network = Topology.from_links("apart", 2, [0, 1], [1, 0], 10**9, 0, switches=1)
+    try:
+        result = weft.synthesize(network, kind, 4000, method=method, chunks=2)
+    except InputError as error:
+        assert method in str(error)  # noqa: PT017
+        return
+    check(result)
