@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from tests.strategies import COSTS, irregular, reachable
+from tests.strategies import COSTS, NAMED, irregular, reachable
 from weft.algorithm import Algorithm, Buffer, place
-from weft.collective import PATTERNS, Collective
+from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology import Topology, load_topology
 from weft.verify import verify
@@ -187,7 +187,7 @@ def switched(draw: st.DrawFn) -> Topology:
 
 
 @settings(max_examples=80, deadline=None)
-@given(switched(), st.sampled_from(sorted(PATTERNS)), COSTS, st.integers(1, 10**5), st.data())
+@given(switched(), st.sampled_from(NAMED), COSTS, st.integers(1, 10**5), st.data())
 def test_random_switched_networks(
     network: Topology, kind: str, cost: CostModel, size: int, data: st.DataObject
 ) -> None:
