@@ -6,6 +6,11 @@
 namespace weft {
 namespace {
 
+// More than the error of a sum of doubles over so many gates, as a part of it.
+double sum_error(std::span<const Gate> gates) {
+    return 1e-12 + 1e-15 * static_cast<double>(gates.size());
+}
+
 // The smallest T in [low, high] with enough(T); enough is monotone and holds at `high`.
 template <class Enough>
 ps smallest(ps low, ps high, Enough enough) {
@@ -34,7 +39,7 @@ ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing) {
         if (time < static_cast<unsigned __int128>(high)) high = static_cast<ps>(time);
     }
     const auto largest = static_cast<double>(crossing.largest);
-    const double enough_bytes = crossing.bytes * (1 - 1e-12);
+    const double enough_bytes = crossing.bytes * (1 - sum_error(gates));
     return smallest(0, high, [&](ps time) {
         std::int64_t through = 0;
         double bytes = 0;
@@ -73,8 +78,7 @@ ps time_for_bytes(std::span<const Gate> gates, double bytes) {
                            static_cast<double>(gate.bandwidth);
         (carried >= bytes * 1e12 ? high : low) = middle;
     }
-    const double error = 1e-12 + 1e-15 * static_cast<double>(gates.size());
-    return static_cast<ps>(std::floor(low * (1 - error)));
+    return static_cast<ps>(std::floor(low * (1 - sum_error(gates))));
 }
 
 ps time_for_weight(std::span<const Gate> gates, std::span<const std::int64_t> weight,

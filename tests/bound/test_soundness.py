@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 import weft
 from tests.strategies import COSTS, GB_S, NAMED, US, Case, cases, damaged, irregular, reachable
+from weft import _core
 from weft.algorithm import Algorithm, Routes, Transfers
 from weft.bound import lower_bound
 from weft.collective import Collective
@@ -235,6 +238,23 @@ def test_gossip_bounds_an_all_reduce() -> None:
     bound = lower_bound(network, demand.chunks, CostModel())
     assert bound.kind == "gossip"
     assert bound.ideal == pytest.approx(30 * 16e6 / 48 * 1e3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rate", "largest", "time"),
+    [(18_380_000_000, 1009, 327_644), (70_820_000_000, 1023, 71_339)],
+)
+def test_sums_over_a_million_links_are_rounded_down(rate: int, largest: int, time: int) -> None:
+    """By `time`, all links together let through just what is asked for."""
+    links, smallest = 10**6, 1000
+    gap = -(-smallest * 10**12 // rate)
+    count = time // gap
+    room = Fraction((time - gap) * rate, 10**12) + largest
+    each = max(min(room, count * largest), (count - 1) * largest)
+    columns = [np.full(links, value) for value in (gap, gap, gap, 0, rate)]
+    total = links * each
+    assert total.denominator == 1
+    assert _core.time_for_chunks(*columns, links * count, float(total), largest) <= time
 
 
 def test_a_bound_is_the_same_each_time() -> None:

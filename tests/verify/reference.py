@@ -66,7 +66,7 @@ def _routes_fit(a: Algorithm) -> bool:
     return True
 
 
-def _hop(a: Algorithm, row: int) -> tuple[int, list[tuple[int, int, int]]]:
+def hop(a: Algorithm, row: int) -> tuple[int, list[tuple[int, int, int]]]:
     """The duration of a row's hop, and (link, begin, until) for each of its links."""
     size = int(a.chunks.bytes[a.transfers.chunk[row]])
     links = _links(a, row)
@@ -74,7 +74,8 @@ def _hop(a: Algorithm, row: int) -> tuple[int, list[tuple[int, int, int]]]:
     alphas = [int(a.topology.latency[link]) for link in links]
     forward = a.cost.switching == "store-and-forward"
     duration = (sum(pushes) if forward else max(pushes, default=0)) + sum(alphas)
-    slowest = pushes.index(max(pushes)) if pushes else 0
+    rates = [int(a.topology.bandwidth[link]) for link in links]
+    slowest = rates.index(min(rates)) if rates else 0
     holds = []
     for i, link in enumerate(links):
         length = pushes[i] if forward else _held(a, size, links, i, slowest)
@@ -113,17 +114,17 @@ def _times_fit(a: Algorithm) -> bool:
         return False
     holds = []
     for row in range(len(t)):
-        duration, mine = _hop(a, row)
+        duration, mine = hop(a, row)
         if t.start[row] < 0 or t.end[row] - t.start[row] != duration:
             return False
         holds += [(*hold, row) for hold in mine]
     return all(
-        one[0] != two[0] or one[2] <= two[1] or two[2] <= one[1] or _is_multicast(a, one, two)
+        one[0] != two[0] or one[2] <= two[1] or two[2] <= one[1] or is_multicast(a, one, two)
         for one, two in combinations(holds, 2)
     )
 
 
-def _is_multicast(a: Algorithm, one: Hold, two: Hold) -> bool:
+def is_multicast(a: Algorithm, one: Hold, two: Hold) -> bool:
     """Whether two holds of one link are one: a tree with its branches at switches that copy."""
     t, (link, begin, until, row), (_, begin2, until2, row2) = a.transfers, one, two
     if (begin, until) != (begin2, until2) or t.reduce[row] or t.reduce[row2]:
