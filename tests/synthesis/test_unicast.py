@@ -60,7 +60,7 @@ def moves(draw: st.DrawFn, network: Topology) -> list[tuple[int, int, int]]:
     return draw(st.lists(st.tuples(npu, npu, SIZES), min_size=1, max_size=30))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data(), networks(), COSTS, st.integers(0, 9))
 def test_any_pairs_of_any_size(
     data: st.DataObject, network: Topology, cost: CostModel, seed: int
