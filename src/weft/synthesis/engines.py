@@ -17,6 +17,8 @@ from weft.synthesis.schedule import Schedule
 from weft.topology.model import Topology
 from weft.units import NEVER
 
+# So many rows take seconds to push together: then there must be more to gain.
+_MANY_ROWS = 1 << 20
 # A schedule is pushed together if it takes longer than this over its goal.
 _TIGHT = 1.001
 # Chunks this much shorter than the largest are planned with slots of their own (`cpp/sizes.cpp`).
@@ -119,7 +121,8 @@ def _plan_pairs(topology: Topology, chunks: Chunks, settings: Settings) -> Sched
         return Schedule.from_core(topology, planned, None)  # exact for no chunk
     schedule = Schedule.from_core(topology, planned, slot)
     # What waits for its busiest link all the time cannot be pushed together.
-    if schedule.time > _busiest(topology, schedule, settings.cost, slot) * _TIGHT:
+    tight = _TIGHT if len(schedule.chunk) <= _MANY_ROWS else _CLOSE
+    if schedule.time > _busiest(topology, schedule, settings.cost, slot) * tight:
         schedule = schedule.tightened(topology, settings.cost, slot)
     return schedule
 

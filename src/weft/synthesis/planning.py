@@ -20,6 +20,8 @@ from weft.topology.model import Topology
 _CLOSE, _CLOSE_ENOUGH = 1.01, 1.03
 # Plans are small up to so many chunks, each for so many NPUs; beyond the other nothing is tried.
 _FEW_DELIVERIES, _MOST_DELIVERIES = 1 << 13, 1 << 17
+# Of these large plans have been tried by trees already.
+_BY_TREES = ("all-reduce", "broadcast", "reduce")
 
 
 def planned(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
@@ -31,7 +33,10 @@ def planned(topology: Topology, settings: Settings, demands: Sequence[Collective
     deliveries = _deliveries(chunks)
     if settings.method != "auto" or deliveries > _MOST_DELIVERIES:
         return first
-    close = _CLOSE if deliveries <= _FEW_DELIVERIES else _CLOSE_ENOUGH
+    few = deliveries <= _FEW_DELIVERIES
+    if not few and len(demands) == 1 and demands[0].kind in _BY_TREES:
+        return first
+    close = _CLOSE if few else _CLOSE_ENOUGH
     if first.time <= quick_bound(topology, chunks, settings.cost) * close:
         return first
     others = _others(topology, settings, demands, chunks, str(first.provenance["method"]))
