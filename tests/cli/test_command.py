@@ -141,6 +141,11 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert "Traceback" not in done.stderr
 
 
+def _heed_interrupts() -> None:
+    """Background jobs of a shell begin with interrupts ignored, and hand that down."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("patience", [1.0, 3.0])
 @pytest.mark.parametrize(
     "job",
@@ -158,6 +163,7 @@ def test_interrupt(tmp_path: Path, job: list[str], patience: float) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_heed_interrupts,
     ) as running:
         time.sleep(patience)
         assert running.poll() is None
@@ -172,7 +178,10 @@ def test_interrupt_while_saving(tmp_path: Path) -> None:
     """The folder being written disappears again."""
     args = ["synth", "mesh:40x40", "all-gather", "--size", "1GiB", "--chunks", "1"]
     with subprocess.Popen(
-        [*COMMAND, *args, "-o", str(tmp_path / "out")], stderr=subprocess.PIPE, text=True
+        [*COMMAND, *args, "-o", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_interrupts,
     ) as running:
         while running.poll() is None and not list(tmp_path.iterdir()):
             time.sleep(0.01)
