@@ -19,7 +19,7 @@ _MOST_OF_A_SHARE = 32  # an NPU's share of a buffer that all have is small alrea
 _MOST_WORK = 1 << 21  # transfers in all
 _HOPS_OF_A_PATH = 4
 _NPUS_A_WEIGHT = 16  # so many more make a transfer behind switches dearer by one
-_WORTH = 1.005  # more chunks must gain at least this much
+WORTH = 1.005  # more chunks must gain at least this much
 _PATIENCE = 2  # counts in a row that may fail to
 
 
@@ -37,7 +37,7 @@ def best_chunking(
     """
     options = [replace(collective, chunks_per_share=k) for k in _counts(topology, collective, cost)]
     floors = [_forecast(topology, option, cost) for option in options]
-    promising = min(floors) * _WORTH
+    promising = min(floors) * WORTH
     first = next(i for i, floor in enumerate(floors) if floor <= promising)
     work = [_work(topology, option) for option in options]
     climb = _Climb(options, floors, work, produce, produce(options[first]), work[first])
@@ -65,13 +65,13 @@ class _Climb:
         """Try options one after the other, until some in a row bring nothing."""
         misses = 0
         for i in path:
-            if self.floors[i] * _WORTH >= self.best.time:
+            if self.floors[i] * WORTH >= self.best.time:
                 continue
             if misses == _PATIENCE or self.spent + self.work[i] > _MOST_WORK:
                 return
             self.spent += self.work[i]
             tried = self.produce(self.options[i])
-            if tried.time * _WORTH < self.best.time:
+            if tried.time * WORTH < self.best.time:
                 self.best, misses = tried, 0
             else:
                 misses += 1

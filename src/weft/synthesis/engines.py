@@ -18,7 +18,7 @@ from weft.topology.model import Topology
 from weft.units import NEVER
 
 # So many rows take seconds to push together: then there must be more to gain.
-_MANY_ROWS = 1 << 20
+_MANY_ROWS, _LOOSE = 1 << 20, 1.02
 # A schedule is pushed together if it takes longer than this over its goal.
 _TIGHT = 1.001
 # Chunks this much shorter than the largest are planned with slots of their own (`cpp/sizes.cpp`).
@@ -121,7 +121,7 @@ def _plan_pairs(topology: Topology, chunks: Chunks, settings: Settings) -> Sched
         return Schedule.from_core(topology, planned, None)  # exact for no chunk
     schedule = Schedule.from_core(topology, planned, slot)
     # What waits for its busiest link all the time cannot be pushed together.
-    tight = _TIGHT if len(schedule.chunk) <= _MANY_ROWS else _CLOSE
+    tight = _TIGHT if len(schedule.chunk) <= _MANY_ROWS else _LOOSE
     if schedule.time > _busiest(topology, schedule, settings.cost, slot) * tight:
         schedule = schedule.tightened(topology, settings.cost, slot)
     return schedule

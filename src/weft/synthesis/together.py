@@ -10,7 +10,7 @@ from weft.algorithm import Algorithm
 from weft.bound import quick_bound
 from weft.collective import Collective
 from weft.errors import InputError, UnreachableError
-from weft.synthesis.chunking import chunked
+from weft.synthesis.chunking import WORTH, chunked
 from weft.synthesis.engines import Settings
 from weft.synthesis.planning import planned, timed
 from weft.synthesis.schedule import Schedule, overlaid
@@ -18,7 +18,6 @@ from weft.topology.model import Topology
 
 # In how many chunks to cut each share, one after the other while that gains.
 _COUNTS = (4, 12, 32)
-_WORTH = 1.005
 # Nothing else is tried where the first plan leaves no more than this between it and its goal.
 _CLOSE = 1.01
 
@@ -36,7 +35,7 @@ def planned_together(
         if best is not None and demands == list(best.demands):
             break
         found = _at_once(topology, settings, demands)
-        if best is not None and found.time * _WORTH >= best.time:
+        if best is not None and found.time * WORTH >= best.time:
             break
         best = found
         if _is_close(topology, settings, best):
