@@ -1,0 +1,6 @@
+"""Algorithms in the formats of others: one room a format, one way in and one way out."""
+
+from weft.formats.files import FORMATS, Format, read, recognise, write
+from weft.formats.imported import Hints, Imported
+
+__all__ = ["FORMATS", "Format", "Hints", "Imported", "read", "recognise", "write"]

@@ -15,19 +15,20 @@ import numpy as np
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.errors import InputError
-from weft.formats._chakra_attributes import CHAKRA_VERSION, INT64, SCHEMA_VERSION, Attribute
-from weft.formats._chakra_columns import (
+from weft.formats._folder import TRACE_NAME, check_replaceable, new_folder
+from weft.formats.chakra._attributes import CHAKRA_VERSION, INT64, SCHEMA_VERSION, Attribute
+from weft.formats.chakra._columns import (
     check_savable,
     checksum,
     optional_columns,
     sent_attributes,
     standard_columns,
 )
-from weft.formats._chakra_header import claim_limit, header_attributes
-from weft.formats._chakra_load import load
-from weft.formats._folder import check_replaceable, new_folder
+from weft.formats.chakra._header import claim_limit, header_attributes
+from weft.formats.chakra._load import load
+from weft.formats.imported import Hints, Imported
 
-__all__ = ["check_replaceable", "load", "save"]
+__all__ = ["check_replaceable", "load", "read", "recognise", "save"]
 
 MAX_NPUS = 1 << 20
 
@@ -73,6 +74,16 @@ def save(algorithm: Algorithm, folder: Path) -> None:
             (place / f"weft.{npu}.et").write_bytes(trace)
             written += len(trace)
         _check_loadable(algorithm, written)
+
+
+def recognise(path: Path, _head: bytes) -> bool:
+    """Whether a path is a folder with traces in it."""
+    return path.is_dir() and any(TRACE_NAME.fullmatch(entry.name) for entry in path.iterdir())
+
+
+def read(path: Path, _hints: Hints) -> Imported:
+    """Read what `save` wrote."""
+    return Imported(load(path), path)
 
 
 def _count_npus(algorithm: Algorithm) -> int:

@@ -15,7 +15,7 @@ from weft.algorithm import Algorithm, Routes
 from weft.collective import PATTERNS, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.formats._chakra_attributes import SINT64_LIST, TEXT, Attribute, delta
+from weft.formats.chakra._attributes import SINT64_LIST, TEXT, Attribute, delta
 from weft.topology.model import Topology
 from weft.units import MAX_BYTES
 

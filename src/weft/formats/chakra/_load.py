@@ -16,9 +16,10 @@ from weft import _core
 from weft.algorithm import Algorithm, Transfers
 from weft.collective import Chunks
 from weft.errors import FormatError, InputError
-from weft.formats._chakra_attributes import SCHEMA_VERSION, Attributes
-from weft.formats._chakra_columns import checksum, first_bad_dep
-from weft.formats._chakra_header import (
+from weft.formats._folder import TRACE_NAME
+from weft.formats.chakra._attributes import SCHEMA_VERSION, Attributes
+from weft.formats.chakra._columns import checksum, first_bad_dep
+from weft.formats.chakra._header import (
     PART_COLUMNS,
     Header,
     claim_limit,
@@ -28,8 +29,7 @@ from weft.formats._chakra_header import (
     read_routes,
     read_topology,
 )
-from weft.formats._chakra_rows import COMM_RECV, COMM_SEND, Rows
-from weft.formats._folder import TRACE_NAME
+from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
 
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.
 LEAST_ROW_BYTES = 16

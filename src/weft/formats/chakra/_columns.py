@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm import COLUMN_TYPES, Transfers
 from weft.errors import InputError
-from weft.formats._chakra_attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
+from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
 
 Int64 = NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm import Transfers
 from weft.errors import InputError
-from weft.formats._chakra_attributes import Attributes
-from weft.formats._chakra_columns import OPTIONAL, ragged
-from weft.formats._chakra_header import Header
+from weft.formats.chakra._attributes import Attributes
+from weft.formats.chakra._columns import OPTIONAL, ragged
+from weft.formats.chakra._header import Header
 
 COMP, COMM_SEND, COMM_RECV = 4, 5, 6
 # Bits of the column `present`.

@@ -1,0 +1,111 @@
+"""Which formats there are, and how a file is recognised by what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.algorithm import Algorithm
+from weft.errors import FormatError, unknown_name
+from weft.formats import chakra
+from weft.formats.imported import NO_HINTS, Hints, Imported
+
+HEAD_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of algorithms on disk.
+
+    Attributes
+    ----------
+    title
+        What people call it.
+    recognise
+        Whether a path is of this format, from the path and the first bytes of its content
+        (empty if it is a folder). Formats are asked in order; the first that says yes wins.
+    read
+        Reads an algorithm; raises FormatError, which names file and place.
+    write
+        Writes one, whole or not at all; takes the format's own options by name.
+    suffix
+        Ending by which an output file asks for this format; empty if it is a folder.
+    options
+        Names of the options `write` takes.
+    """
+
+    title: str
+    recognise: Callable[[Path, bytes], bool]
+    read: Callable[[Path, Hints], Imported]
+    write: Callable[..., None]
+    suffix: str
+    options: tuple[str, ...] = ()
+
+
+FORMATS: dict[str, Format] = {
+    "chakra": Format(
+        "Chakra execution traces, a folder with one file a rank",
+        chakra.recognise,
+        chakra.read,
+        chakra.save,
+        "",
+    ),
+}
+
+
+def recognise(path: Path) -> str:
+    """Name of the format of a file or folder, by what is in it."""
+    head = b""
+    try:
+        if not path.is_dir():
+            with path.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+    except (OSError, ValueError) as error:
+        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
+    for name, kind in FORMATS.items():
+        if kind.recognise(path, head):
+            return name
+    known = ", ".join(kind.title for kind in FORMATS.values())
+    raise FormatError(f"{path} is in no format Weft knows (known: {known})")
+
+
+def read(path: str | Path, hints: Hints = NO_HINTS, *, kind: str | None = None) -> Imported:
+    """Read an algorithm in any known format; `kind` names the format instead of recognising it.
+
+    The algorithm is not judged yet: see `Imported.verified`.
+    """
+    path = Path(path)
+    return _format(kind or recognise(path)).read(path, hints)
+
+
+def write(
+    algorithm: Algorithm,
+    path: str | Path,
+    *,
+    kind: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> None:
+    """Write an algorithm; the format follows from the path's ending unless `kind` names it."""
+    path = Path(path)
+    target = _format(kind or by_suffix(path))
+    target.write(algorithm, path, **(options or {}))
+
+
+def by_suffix(path: Path) -> str:
+    """The format that a path's ending asks for: a folder of traces if it has none."""
+    for name, kind in FORMATS.items():
+        if kind.suffix == path.suffix.lower():
+            return name
+    endings = ", ".join(kind.suffix for kind in FORMATS.values() if kind.suffix)
+    raise FormatError(
+        f"{path}: no format is written to files that end in {path.suffix} "
+        f"(known: {endings}, none for a folder of traces); name one with --to"
+    )
+
+
+def _format(name: str) -> Format:
+    if name not in FORMATS:
+        raise unknown_name("format", name, FORMATS)
+    return FORMATS[name]

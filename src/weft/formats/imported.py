@@ -1,0 +1,83 @@
+"""What every reader of a format returns, and what a user may have to say about a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.algorithm import Algorithm
+from weft.collective import Move
+from weft.errors import FormatError
+from weft.verify import verify
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What the user says about a file because the file does not.
+
+    Attributes
+    ----------
+    collective
+        Name of the pattern.
+    size
+        Bytes of the largest buffer on one NPU, as `Collective.size`.
+    chunks
+        In how many chunks a share is cut.
+    group
+        The NPUs that take part, in order of rank; by default all.
+    root
+        For rooted patterns.
+    moves
+        For a custom pattern: what moves.
+    """
+
+    collective: str | None = None
+    size: int | None = None
+    chunks: int | None = None
+    group: Sequence[int] | None = None
+    root: int | None = None
+    moves: Sequence[Move] | None = None
+
+
+NO_HINTS = Hints()
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """An algorithm as a file has it, not yet judged.
+
+    Attributes
+    ----------
+    algorithm
+        The algorithm.
+    path
+        The file or folder it was read from.
+    origin
+        Where in the file a row comes from, in words, such as ``GPU 3, thread block 1, step 4``;
+        None if rows have no such place.
+    """
+
+    algorithm: Algorithm
+    path: Path
+    origin: Callable[[int], str] | None = None
+
+    def violation(self) -> str | None:
+        """What the judge finds wrong, with the place in the file; None if it is right."""
+        verdict = verify(self.algorithm)
+        if verdict or self.origin is None or verdict.row is None:
+            return verdict.violation
+        return f"{self.origin(verdict.row)}: {verdict.violation}"
+
+    def verified(self) -> Algorithm:
+        """The algorithm, if it is right.
+
+        Raises
+        ------
+        FormatError
+            It is wrong; names the file and the place.
+        """
+        violation = self.violation()
+        if violation is not None:
+            raise FormatError(f"{self.path}: {violation}")
+        return self.algorithm
