@@ -139,9 +139,10 @@ def _check_output(folder: str) -> None:
     """Say that a folder cannot be written before the work, not after it."""
     from pathlib import Path
 
+    from weft.documents import check_replaceable
     from weft.errors import InputError
-    from weft.formats import chakra
+    from weft.formats.chakra import TRACE_NAME
 
     if not folder:
         raise InputError("--output is empty; give the folder to write")
-    chakra.check_replaceable(Path(folder))
+    check_replaceable(Path(folder), TRACE_NAME)

@@ -1,18 +1,22 @@
-"""Files that people write, in YAML or JSON: read within bounds, faults named with their line."""
+"""Files: what people write, read within bounds, faults named; what Weft writes, whole or not."""
 
 from weft.documents.places import PlacedError, line_of, load_yaml, placed
 from weft.documents.reading import Document, load_json, read_document
 from weft.documents.records import Words, convert, explain
+from weft.documents.writing import check_replaceable, new_file, new_folder
 
 __all__ = [
     "Document",
     "PlacedError",
     "Words",
+    "check_replaceable",
     "convert",
     "explain",
     "line_of",
     "load_json",
     "load_yaml",
+    "new_file",
+    "new_folder",
     "placed",
     "read_document",
 ]

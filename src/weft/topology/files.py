@@ -7,7 +7,6 @@ network in every column.
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from weft.documents import Document, PlacedError, convert, explain, read_document
+from weft.documents import Document, PlacedError, convert, explain, new_file, read_document
 from weft.errors import InputError
 from weft.topology.astra import build_astra, is_astra
 from weft.topology.model import Topology
@@ -77,7 +76,7 @@ def write_topology(topology: Topology, path: str | os.PathLike[str]) -> None:
         data = msgspec.json.format(msgspec.json.encode(record), indent=1 if record.links else -1)
     else:
         data = _to_yaml(record).encode()
-    _replace(where, data + b"\n")
+    new_file(where, data + b"\n")
 
 
 def _record(topology: Topology) -> TopologyFile:
@@ -164,21 +163,3 @@ def _to_yaml_column(name: str, values: int | list[int]) -> str:
         return f"  {name}: {values}"
     lines = (", ".join(map(str, values[i : i + 16])) for i in range(0, len(values), 16))
     return f"  {name}: [\n    " + ",\n    ".join(lines) + "]"
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write beside the target, then rename."""
-    scratch = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".weft-", delete=False) as file:
-            scratch = Path(file.name)
-            file.write(data)
-        # A temporary file is private; the result should be as readable as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        scratch.chmod(0o666 & ~mask)
-        scratch.replace(path)
-    except OSError as error:
-        if scratch is not None:
-            scratch.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

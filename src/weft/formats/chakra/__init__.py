@@ -14,8 +14,8 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm
+from weft.documents import new_folder
 from weft.errors import InputError
-from weft.formats._folder import TRACE_NAME, check_replaceable, new_folder
 from weft.formats.chakra._attributes import CHAKRA_VERSION, INT64, SCHEMA_VERSION, Attribute
 from weft.formats.chakra._columns import (
     check_savable,
@@ -25,10 +25,10 @@ from weft.formats.chakra._columns import (
     standard_columns,
 )
 from weft.formats.chakra._header import claim_limit, header_attributes
-from weft.formats.chakra._load import load
+from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.imported import Hints, Imported
 
-__all__ = ["check_replaceable", "load", "read", "recognise", "save"]
+__all__ = ["TRACE_NAME", "load", "read", "recognise", "save"]
 
 MAX_NPUS = 1 << 20
 
@@ -62,7 +62,7 @@ def save(algorithm: Algorithm, folder: Path) -> None:
     )
     header = header_attributes(algorithm, npus, checksum(table), optional_columns(table))
     written = 0
-    with new_folder(folder) as place:
+    with new_folder(folder, TRACE_NAME) as place:
         for npu in range(npus):
             attributes: list[Attribute] = [
                 ("weft.version", INT64, SCHEMA_VERSION),

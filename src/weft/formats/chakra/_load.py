@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,6 @@ from weft import _core
 from weft.algorithm import Algorithm, Transfers
 from weft.collective import Chunks
 from weft.errors import FormatError, InputError
-from weft.formats._folder import TRACE_NAME
 from weft.formats.chakra._attributes import SCHEMA_VERSION, Attributes
 from weft.formats.chakra._columns import checksum, first_bad_dep
 from weft.formats.chakra._header import (
@@ -31,6 +31,7 @@ from weft.formats.chakra._header import (
 )
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
 
+TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.
 LEAST_ROW_BYTES = 16
 HEADER_COLUMNS = ("weft.groups",)

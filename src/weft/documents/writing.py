@@ -1,4 +1,4 @@
-"""A folder of files that appears whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,17 +12,32 @@ from pathlib import Path
 
 from weft.errors import FormatError
 
-TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
+
+def new_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write `data` beside `path`, then rename; `mode` as far as the user's mask allows."""
+    scratch = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".weft-", delete=False) as file:
+            scratch = Path(file.name)
+            file.write(data)
+        # A temporary file is private; the result should be as readable as any new file.
+        scratch.chmod(mode & ~_umask())
+        scratch.replace(path)
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        if scratch is not None:
+            scratch.unlink(missing_ok=True)
 
 
 @contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
+def new_folder(folder: Path, ours: re.Pattern[str]) -> Iterator[Path]:
     """A temporary sibling to write into; it takes the place of `folder` at the end.
 
     Whatever goes wrong, an interrupt included, `folder` stays as it was and nothing else is
-    left behind.
+    left behind. See `check_replaceable` for `ours`.
     """
-    check_replaceable(folder)
+    check_replaceable(folder, ours)
     target = folder.resolve()
     try:
         place = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
@@ -38,8 +53,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def check_replaceable(folder: Path) -> None:
-    """Raise if `folder` is there and holds anything but traces, or could not be made."""
+def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
+    """Raise if `folder` could not be made, or is there with files whose names are not `ours`."""
     try:
         target = folder.resolve()
         if not target.parent.is_dir():
@@ -54,9 +69,9 @@ def check_replaceable(folder: Path) -> None:
     except (RuntimeError, ValueError) as error:  # a loop of symbolic links, a null character
         raise FormatError(f"cannot write {folder}: {error}") from None
     for name in names:
-        if not TRACE_NAME.fullmatch(name):
+        if not ours.fullmatch(name):
             raise FormatError(
-                f"cannot replace {folder}: it holds {name}, which is not a trace of Weft; "
+                f"cannot replace {folder}: it holds {name}, which Weft did not write; "
                 "choose another folder"
             )
 
