@@ -35,6 +35,8 @@ class Progress:
     """How far a long kernel is; may be asked and cancelled from another thread."""
 
     def cancel(self) -> None: ...
+    def report(self, done: int, total: int) -> None:
+        """Say how far work in Python is; raises RuntimeError if it was cancelled."""
     @property
     def done(self) -> int: ...
     @property
@@ -364,6 +366,13 @@ class ChakraPlan:
         dst_place: Int32 | None,
         dep_offsets: Int64 | None,
         deps: Int64 | None,
+        *,
+        gate: Bool | None = None,
+        after: Int32 | None = None,
+        delay: Int32 | None = None,
+        piece_count: Int32 | None = None,
+        piece_index: Int32 | None = None,
+        pieces: int = 0,
     ) -> None: ...
     def nodes(self, npu: int) -> ChakraNodes: ...
     def sent(self, npu: int) -> Int64: ...
