@@ -138,6 +138,8 @@ class _Job:
         network = _network(algorithm, topology)
         if network.nodes < 2:
             raise InputError(f"{network.name} has one NPU; ASTRA-sim needs at least two")
+        if not network.links:
+            raise InputError(f"{network.name} has no links")
         rows, relayed = _rows(algorithm, network)
         cost = algorithm.cost if algorithm.timed else None
         shapes = shapes_of(network)

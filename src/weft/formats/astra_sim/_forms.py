@@ -144,9 +144,7 @@ class _Speeds:
     @classmethod
     def of(cls, topology: Topology, used: Int64) -> _Speeds:
         if not len(used):
-            used = np.arange(min(topology.links, 1))
-        if not len(used):
-            raise InputError(f"{topology.name} has no links")
+            used = np.arange(1)
         pair = topology.src.astype(np.int64) * topology.nodes + topology.dst
         pairs, number = np.unique(pair[used], return_inverse=True)
         number = number.reshape(-1)
