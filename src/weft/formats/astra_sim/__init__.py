@@ -143,12 +143,14 @@ class _Job:
         rows, relayed = _rows(algorithm, network)
         cost = algorithm.cost if algorithm.timed else None
         shapes = shapes_of(network)
-        npus = between_npus(rows, network, cost, shapes or ())
-        main = npus
-        if shapes is None or len(shapes) > 1:
-            main = by_links(rows, network, cost)
-            if not network.switches and not main.notes:
-                npus = main
+        named = shapes is not None and len(shapes) == 1
+        main = npus = (
+            between_npus(rows, network, cost, shapes or ())
+            if named
+            else by_links(rows, network, cost)
+        )
+        if not named and (network.switches or main.notes):
+            npus = between_npus(rows, network, cost, shapes or ())
         if len(main.rows) >= MAX_MESSAGES:
             raise InputError(
                 f"{len(main.rows)} messages; ASTRA-sim can tell {MAX_MESSAGES - 1} apart"
