@@ -7,10 +7,12 @@ import sys
 import click
 
 from weft.cli.export import export
+from weft.cli.lower import lower
 from weft.cli.progress import INTERRUPTED
 from weft.cli.synth import synth
 from weft.cli.topo import topo
 from weft.cli.verify import verify
+from weft.cli.workload import workload
 from weft.errors import WeftError
 
 __all__ = ["cli", "main"]
@@ -22,7 +24,7 @@ def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""
 
 
-for command in (synth, verify, topo, export):
+for command in (synth, verify, topo, export, workload, lower):
     cli.add_command(command)
 
 

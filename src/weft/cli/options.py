@@ -41,6 +41,13 @@ def topology_options(metavar: str) -> _Decorator:
     return _with_network(click.argument("spec", metavar=metavar))
 
 
+def required_topology(help_text: str) -> _Decorator:
+    """Add --topology, which must be given, and its options; the command gets `network`."""
+    return _with_network(
+        click.option("--topology", "spec", metavar="SPEC", required=True, help=help_text)
+    )
+
+
 def optional_topology(help_text: str) -> _Decorator:
     """Add --topology and its options; the command gets `network`, None if it is not given."""
     return _with_network(click.option("--topology", "spec", metavar="SPEC", help=help_text))
