@@ -51,7 +51,9 @@ def verify(algorithm: Algorithm) -> Verdict:
             "contributions in its places; the judge uses up to 8GiB"
         )
     text, kind = word(found, algorithm)
-    return Verdict(False, text, kind, found.row if found.row >= 0 else None)
+    if found.row >= 0 or found.chunk < 0:
+        return Verdict(False, text, kind, found.row if found.row >= 0 else None)
+    return Verdict(False, text, kind, chunk=found.chunk, npu=found.npu)
 
 
 def _malformed_columns(transfers: Transfers) -> str | None:

@@ -38,12 +38,16 @@ class Verdict:
         is not there), ``order`` (right by the times, but not if rows run one after the other).
     row
         The row it was found in; none for what is missing at the end.
+    chunk, npu
+        The chunk that is missing or wrong at the end, and the NPU it is missing on.
     """
 
     ok: bool
     violation: str | None = None
     kind: Kind | None = None
     row: int | None = None
+    chunk: int | None = None
+    npu: int | None = None
 
     def __bool__(self) -> bool:
         return self.ok
