@@ -102,6 +102,7 @@ _ROOMS = {
     "bound",
     "collective",
     "formats",
+    "language",
     "synthesis",
     "topology",
     "verify",

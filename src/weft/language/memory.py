@@ -1,0 +1,254 @@
+"""What every slot of every rank holds while a program is written, and what was done so far."""
+
+from __future__ import annotations
+
+from operator import index as whole
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.algorithm import Buffer, Cells, cells_of, place
+from weft.algorithm.transfers import PLACE_BITS
+from weft.collective import Collective
+from weft.errors import InputError, unknown_name
+from weft.language.lines import Line, spelled, wrong
+
+BUFFERS = {buffer.name.lower(): buffer for buffer in (Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH)}
+_START = -1  # the move that wrote what is there from the start
+
+
+class Run(NamedTuple):
+    """Cells one after the other in a buffer."""
+
+    rank: int
+    buffer: str
+    first: int
+    cells: list[int]
+
+    def __str__(self) -> str:
+        return f"{self.buffer}[{_slots(self.first, len(self.cells))}] of rank {self.rank}"
+
+    def one(self, at: int) -> str:
+        """One of its slots, in words."""
+        return f"{self.buffer}[{self.first + at}] of rank {self.rank}"
+
+
+class Moves:
+    """All that was done so far, one cell at a time: columns, in the order of the program."""
+
+    def __init__(self) -> None:
+        self.src: list[int] = []
+        self.dst: list[int] = []
+        self.reduce: list[bool] = []
+        self.depth: list[int] = []  # moves on the longest way to it by data and reuse of cells
+        self.line: list[Line] = []
+        self.waits: list[tuple[int, int]] = []  # (earlier, later) moves, as the author wished
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+class Memory:
+    """The buffers of all ranks."""
+
+    def __init__(self, collective: Collective, *, in_place: bool) -> None:
+        self.group = collective.group
+        npus = max(self.group) + 1
+        nothing = [0] * npus
+        self._cells = cells_of(
+            collective, npus, in_place=in_place, inputs=nothing, outputs=nothing, scratch=nothing
+        )
+        self.moves = Moves()
+        self._slots = {
+            name: [self._cells.slots[buffer][npu].tolist() for npu in self.group]
+            for name, buffer in BUFFERS.items()
+            if buffer != Buffer.SCRATCH
+        }
+        # (rank, slot) to cell, in the order in which they were first named
+        self._scratch: dict[tuple[int, int], int] = {}
+        chunks = collective.chunks
+        self._sums: list[bool] = chunks.reduce.tolist()
+        self._bytes: list[int] = chunks.bytes.tolist()
+        self._room = _room(collective, self._cells)
+        count = len(self._cells.npu)
+        self._chunk: list[int] = self._cells.chunk.tolist()
+        self._parts = self._first_parts()  # of sums: the ranks whose contributions are in it
+        self._writer = [_START] * count  # the move that wrote what is there
+        self._written = [0] * count  # its depth
+        self._read = [0] * count  # depth of the deepest move that reads what is there
+
+    def _first_parts(self) -> list[int]:
+        rank_of = {npu: rank for rank, npu in enumerate(self.group)}
+        return [
+            1 << rank_of[npu] if chunk >= 0 and self._sums[chunk] else 0
+            for npu, chunk in zip(self._cells.npu.tolist(), self._chunk, strict=True)
+        ]
+
+    def find(self, rank: int, buffer: str, index: int, count: int, *, full: bool) -> Run:
+        """The cells of a run of slots, which must hold something if `full`.
+
+        Scratch is as long as it is written.
+        """
+        try:
+            rank, index, count = whole(rank), whole(index), whole(count)
+        except TypeError:
+            found = f"{rank!r}, {index!r} and {count!r}"
+            raise wrong(f"rank, index and count are whole numbers, not {found}") from None
+        if not 0 <= rank < len(self.group):
+            raise wrong(f"rank {rank} is not in the group; ranks are 0 to {len(self.group) - 1}")
+        if not isinstance(buffer, str) or buffer not in BUFFERS:
+            raise wrong(str(unknown_name("buffer", str(buffer), BUFFERS)))
+        if count < 1:
+            raise wrong(f"a run has 1 chunk or more, not {count}")
+        if buffer == "scratch":
+            if not 0 <= index <= (1 << PLACE_BITS) - count:
+                raise wrong(f"scratch[{index}] is out of range")
+            cells = [self._scratch_cell(rank, slot, full) for slot in range(index, index + count)]
+        else:
+            slots = self._slots[buffer][rank]
+            if not 0 <= index <= len(slots) - count:
+                raise wrong(_out_of_range(buffer, rank, index, count, len(slots)))
+            cells = slots[index : index + count]
+        run = Run(rank, buffer, index, cells)
+        if full:
+            self._check_full(run)
+        return run
+
+    def _scratch_cell(self, rank: int, slot: int, full: bool) -> int:
+        if full and (rank, slot) not in self._scratch:
+            raise wrong(f"scratch[{slot}] of rank {rank} holds nothing yet")
+        cell = self._scratch.setdefault((rank, slot), len(self._chunk))
+        if cell == len(self._chunk):
+            self._chunk.append(-1)
+            self._parts.append(0)
+            self._writer.append(_START)
+            self._written.append(0)
+            self._read.append(0)
+        return cell
+
+    def _check_full(self, run: Run) -> None:
+        for at, cell in enumerate(run.cells):
+            if self._chunk[cell] < 0:
+                raise wrong(f"{run.one(at)} holds nothing yet")
+
+    def check_fresh(self, run: Run, made: int) -> None:
+        """Raise if a slot was written by one of the moves from `made` on."""
+        for at, cell in enumerate(run.cells):
+            if self._writer[cell] >= made:
+                line = spelled(self.moves.line[self._writer[cell]])
+                raise wrong(
+                    f"this reference to {run.one(at)} is stale: {line} wrote something else there; "
+                    "use the reference that operation gave, or ask for the chunk anew"
+                )
+
+    def add(self, source: Run, target: Run, *, reduce: bool, after: list[Run], line: Line) -> None:
+        """Copy or add all cells of a run to those of another."""
+        self._check_apart(source, target)
+        if reduce:
+            self._check_sums(source, target)
+        elif self._room is not None:
+            self._check_room(source, target, self._room)
+        least = self._wait(after, len(source.cells)) if after else 0
+        for src, dst in zip(source.cells, target.cells, strict=True):
+            self._put(src, dst, reduce, least, line)
+
+    def _wait(self, after: list[Run], count: int) -> int:
+        """Make the next moves wait for what wrote some runs; the depth of those."""
+        before = {self._writer[cell] for run in after for cell in run.cells} - {_START}
+        first = len(self.moves)
+        self.moves.waits += [
+            (e, later) for later in range(first, first + count) for e in sorted(before)
+        ]
+        return max((self.moves.depth[earlier] for earlier in before), default=0)
+
+    def _put(self, src: int, dst: int, reduce: bool, least: int, line: Line) -> None:
+        moves, written, read = self.moves, self._written, self._read
+        depth = 1 + max(written[src], written[dst], read[dst], least)
+        self._chunk[dst] = self._chunk[src]
+        self._parts[dst] = self._parts[src] | (self._parts[dst] if reduce else 0)
+        self._writer[dst] = len(moves)
+        written[dst] = depth
+        read[src] = max(read[src], depth)
+        moves.src.append(src)
+        moves.dst.append(dst)
+        moves.reduce.append(reduce)
+        moves.depth.append(depth)
+        moves.line.append(line)
+
+    def _check_apart(self, source: Run, target: Run) -> None:
+        if source.rank != target.rank or set(source.cells).isdisjoint(target.cells):
+            return
+        if source.cells == target.cells:
+            raise wrong(f"{source} is copied or added to itself")
+        raise wrong(f"{source} and {target} overlap")
+
+    def _check_sums(self, source: Run, target: Run) -> None:
+        for at, (src, dst) in enumerate(zip(source.cells, target.cells, strict=True)):
+            chunk, other = self._chunk[src], self._chunk[dst]
+            if chunk != other:
+                raise wrong(
+                    f"{source.one(at)} holds chunk {chunk} and {target.one(at)} chunk {other}: "
+                    "different chunks cannot be added"
+                )
+            if not self._sums[chunk]:
+                raise wrong(f"{source.one(at)} holds chunk {chunk}, which is not summed")
+            if both := self._parts[src] & self._parts[dst]:
+                raise wrong(
+                    f"{source.one(at)} and {target.one(at)} both contain the contribution of rank "
+                    f"{both.bit_length() - 1}, which would count twice"
+                )
+
+    def _check_room(self, source: Run, target: Run, room: list[int]) -> None:
+        for at, (src, dst) in enumerate(zip(source.cells, target.cells, strict=True)):
+            size = self._bytes[self._chunk[src]]
+            if dst < len(room) and size > room[dst]:
+                raise wrong(
+                    f"{source.one(at)} has {size} B, which do not fit in the {room[dst]} B of "
+                    f"{target.one(at)}"
+                )
+
+    def last_line(self, run: Run) -> Line | None:
+        """The line that wrote a run last; None if it is as it was at the start."""
+        move = max(self._writer[cell] for cell in run.cells)
+        return self.moves.line[move] if move != _START else None
+
+    def cells(self) -> Cells:
+        """All cells, with those of scratch that were named."""
+        first, extra = self._cells, len(self._scratch)
+        ranks = [rank for rank, _ in self._scratch]
+        names = [place(Buffer.SCRATCH, slot) for _, slot in self._scratch]
+        none = np.full(extra, -1, dtype=np.int32)
+        group = np.array(self.group, dtype=np.int32)
+        return Cells(
+            np.concatenate([first.npu, group[np.array(ranks, dtype=np.int64)]]),
+            np.concatenate([first.place, np.array(names, dtype=np.int32)]),
+            np.concatenate([first.chunk, none]),
+            np.concatenate([first.result, none]),
+            np.concatenate([first.result_place, none]),
+            first.slots,
+        )
+
+
+def _slots(index: int, count: int) -> str:
+    return f"{index}:{index + count}" if count > 1 else f"{index}"
+
+
+def _out_of_range(buffer: str, rank: int, index: int, count: int, length: int) -> str:
+    has = f"has slots 0 to {length - 1}" if length else "has no slots"
+    return f"{buffer}[{_slots(index, count)}] is out of range: the {buffer} of rank {rank} {has}"
+
+
+def _room(collective: Collective, cells: Cells) -> list[int] | None:
+    """Bytes of each cell, where parts may differ in size; None if all chunks are cut alike."""
+    if collective.parts is None or collective.pattern.any_cut:
+        return None
+    sizes = collective.chunks.bytes
+    room = sizes[cells.place & ((1 << PLACE_BITS) - 1)]
+    both = (cells.chunk >= 0) & (cells.result >= 0)
+    if (sizes[cells.chunk[both]] != sizes[cells.result[both]]).any():
+        raise InputError(
+            f"{collective.kind}: what a rank has at the start and what it has at the end differ in "
+            "size slot by slot, so it cannot be done in place"
+        )
+    found: list[int] = room.tolist()
+    return found
