@@ -4,34 +4,48 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import weft
 
-PAGE = Path(__file__).parent.parent / "docs" / "groups.md"
-BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def run_console(text: str, folder: Path) -> None:
-    """``$ cat FILE`` shows what the file holds: it is written; ``$ weft`` is run."""
+    """``$ cat FILE`` shows what the file holds: it is written; ``$ weft`` and ``$ python`` run."""
     for step in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         line, _, shown = step.partition("\n")
         command, *args = shlex.split(line)
         if command == "cat":
             (folder / args[0]).write_text(shown)
+        elif command == "python":
+            assert run_python(args, folder) == shown
         else:
             assert command == "weft"
             done = weft(*args, cwd=folder)
             assert (done.returncode, done.stderr) == (0, ""), (line, done.stdout, done.stderr)
 
 
-def test_the_page_on_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run_python(args: list[str], folder: Path) -> str:
+    """What a program prints, and the last line of its traceback if it fails."""
+    done = subprocess.run(
+        [sys.executable, *args], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])
+
+
+@pytest.mark.parametrize("page", ["groups.md", "language.md"])
+def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert {kind for kind, _ in BLOCKS} == {"console", "python"}
-    for kind, text in BLOCKS:
+    text = (DOCS / page).read_text()
+    blocks = re.findall(r"^```(console|python)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert {kind for kind, _ in blocks} == {"console", "python"}
+    for kind, block in blocks:
         if kind == "console":
-            run_console(text, tmp_path)
+            run_console(block, tmp_path)
         else:
-            exec(text, {})
+            exec(block, {})

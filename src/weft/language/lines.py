@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from weft.errors import InputError
 
@@ -25,4 +26,5 @@ def wrong(sentence: str) -> InputError:
 
 
 def spelled(line: Line) -> str:
-    return f"{line[0]}:{line[1]}"
+    """A line in words; the file without its folder, which a traceback shows anyway."""
+    return f"{Path(line[0]).name}:{line[1]}"
