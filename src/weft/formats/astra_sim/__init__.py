@@ -117,8 +117,9 @@ def export(
         The folder cannot be written.
     """
     target = Path(folder)
+    job = _Job.of(algorithm, topology)
     with new_folder(target, BUNDLE_NAME) as place:
-        return _write(_Job.of(algorithm, topology), place, target, progress)
+        return _write(job, place, target, progress)
 
 
 @dataclass(frozen=True, eq=False)
