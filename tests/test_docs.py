@@ -13,6 +13,7 @@ import pytest
 from tests.cli.command import weft
 
 DOCS = Path(__file__).parent.parent / "docs"
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def run_console(text: str, folder: Path) -> None:
@@ -45,6 +46,12 @@ def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     blocks = re.findall(r"^```(console|python)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert {kind for kind, _ in blocks} == {"console", "python"}
     for kind, block in blocks:
+@pytest.mark.parametrize("page", ["groups.md", "workloads.md"])
+def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall((DOCS / page).read_text())
+    assert {kind for kind, _ in blocks} == {"console", "python"}
+    for kind, text in blocks:
         if kind == "console":
             run_console(block, tmp_path)
         else:

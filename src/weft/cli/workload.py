@@ -68,8 +68,6 @@ def transformer(
       weft workload transformer -o step --tp 2 --dp 2 --pp 2 --microbatches 4
       weft workload transformer -o step --dp 8 --ep 4 --experts 8 --sync reduce-scatter
     """  # noqa: D301 - click reads the control character
-    from pathlib import Path
-
     from weft.units import parse_flops
     from weft.workload import Transformer, save_transformer
     from weft.workload.model import data_parallel
@@ -91,5 +89,5 @@ def transformer(
         sync=sync,
         flops=parse_flops(flops),
     )
-    nodes = save_transformer(model, Path(output))
+    nodes = save_transformer(model, output)
     click.echo(f"{output}: {model.ranks} traces, {nodes:,} nodes")
