@@ -38,6 +38,11 @@ def refusal(folder: Path, network: str = "ring:4", **options) -> str:
             "w.0.et: node 4 is a collective of group '3', which neither the trace nor a comm-group"
             " file describes; give one with --comm-group",
         ),
+        (
+            [make(4, COLL, **AR, pg_name="a\nb" + "é" * 99)],
+            "w.0.et: node 4 is a collective of group 'a\\nb" + "\\xe9" * 8 + "\\...', which "
+            "neither the trace nor a comm-group file describes; give one with --comm-group",
+        ),
     ],
 )
 def test_one_bad_trace(tmp_path: Path, nodes: list, sentence: str):

@@ -21,13 +21,14 @@ from weft.units import parse_size
 from weft.workload.choosing import Batch, Choice, Job, choose
 from weft.workload.matching import match_collectives
 from weft.workload.process_groups import COMM_GROUP_NAME, load_comm_groups
+from weft.workload.splicing import save
 from weft.workload.traces import Workload, load_workload
 
 MAX_TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
 
 
 @dataclass(frozen=True, eq=False)
-class Algorithm:
+class Template:
     """What is left of a synthesized algorithm when only its nodes are still to be written.
 
     Attributes
@@ -74,7 +75,7 @@ class Lowering:
     topology: Topology
     comm_group: Path | None
     batches: Sequence[Batch]
-    algorithms: dict[Job, Algorithm]
+    algorithms: dict[Job, Template]
     kept: dict[str, int]
     first_tags: Sequence[NDArray[np.int64]]
 
@@ -91,8 +92,6 @@ class Lowering:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the lowered traces, under the names they had; whole or not at all."""
-        from weft.workload.splicing import save
-
         save(self, Path(folder))
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,7 +174,7 @@ def lower(
     groups_file = _comm_group_file(traces, comm_group)
     groups = load_comm_groups(groups_file, traces.ranks) if groups_file else {}
     batches, kept = choose(match_collectives(traces, groups), choice, together=together)
-    algorithms: dict[Job, Algorithm] = {}
+    algorithms: dict[Job, Template] = {}
     for job in (job for batch in batches for job in batch.jobs):
         if job in algorithms:
             continue
@@ -190,7 +189,7 @@ def lower(
             progress=progress,
             method=method,
         )
-        algorithms[job] = _algorithm(job, result)
+        algorithms[job] = _template(job, result)
     first_tags = _number_tags(traces, batches, algorithms)
     return Lowering(traces, topology, groups_file, batches, algorithms, dict(kept), first_tags)
 
@@ -202,7 +201,7 @@ def _comm_group_file(traces: Workload, given: str | os.PathLike[str] | None) -> 
     return beside if beside.is_file() else None
 
 
-def _algorithm(job: Job, result: Result) -> Algorithm:
+def _template(job: Job, result: Result) -> Template:
     if not result.verified:
         raise WeftError(
             f"the algorithm for {job.kind} is not right, so nothing is lowered: "
@@ -244,7 +243,7 @@ def _algorithm(job: Job, result: Result) -> Algorithm:
         "verified": result.verified,
     }
     touched = frozenset(np.union1d(src, dst).tolist())
-    return Algorithm(figures, splicer, int(tags.max(initial=-1)) + 1, touched)
+    return Template(figures, splicer, int(tags.max(initial=-1)) + 1, touched)
 
 
 def _tags_in_pairs(src: NDArray[np.int32], dst: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -260,7 +259,7 @@ def _tags_in_pairs(src: NDArray[np.int32], dst: NDArray[np.int32]) -> NDArray[np
 
 
 def _number_tags(
-    traces: Workload, batches: Sequence[Batch], algorithms: dict[Job, Algorithm]
+    traces: Workload, batches: Sequence[Batch], algorithms: dict[Job, Template]
 ) -> list[NDArray[np.int64]]:
     """The first tag of each step of each batch, in the first gap that the traces' own leave."""
     widths = [[algorithms[job].tags for job in batch.jobs] for batch in batches]

@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from weft import _core
 from weft.documents import check_replaceable, new_folder
 from weft.errors import FormatError
 from weft.workload.choosing import Job
-from weft.workload.lowering import Lowering
 from weft.workload.nodes import COMP, METADATA, Node, encode
 from weft.workload.process_groups import COMM_GROUP_NAME
 from weft.workload.traces import Workload
+
+if TYPE_CHECKING:
+    from weft.workload.lowering import Lowering
 
 LAST_ID = 2**64 - 1
 
