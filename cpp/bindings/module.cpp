@@ -13,5 +13,6 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_bound(module);
     weft::bindings::bind_direct(module);
     weft::bindings::bind_flow(module);
+    weft::bindings::bind_trace_flow(module);
     weft::bindings::bind_verify(module);
 }
