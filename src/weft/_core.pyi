@@ -357,3 +357,39 @@ def write_chakra(
 def read_chakra(
     file: bytes, names: bool = False
 ) -> tuple[bytes, list[tuple[bytes, int, _Value]], ChakraNodes]: ...
+
+class Fault(Enum):
+    nothing = 0
+    cycle = 1
+    empty = 2
+    race = 3
+    tangled = 4
+
+class Woven:
+    """A program as rows, or what is wrong with it."""
+
+    @property
+    def fault(self) -> Fault: ...
+    @property
+    def fault_events(self) -> list[int]: ...
+    @property
+    def fault_cell(self) -> int: ...
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Move the columns out; can be called once."""
+
+def weave(
+    events: int,
+    src: Int32,
+    dst: Int32,
+    reduce: Bool,
+    chain_offsets: Int64,
+    chain_events: Int64,
+    edge_from: Int64,
+    edge_to: Int64,
+    wished: Bool,
+    npu: Int32,
+    place: Int32,
+    chunk: Int32,
+    result: Int32,
+    result_place: Int32,
+) -> Woven: ...

@@ -44,7 +44,8 @@ class Collective:
         Whether NPUs outside the group may pass chunks on.
     parts
         What moves, before it is cut in chunks, for patterns whose name does not say it: see
-        `all_to_allv`, `permutation` and `custom`, which make them.
+        `all_to_allv`, `permutation` and `custom`, which make them; and for an All-Reduce whose
+        buffer is not cut in shares: see `all_reduce_of`.
     """
 
     kind: str
@@ -83,7 +84,9 @@ class Collective:
             raise InputError(f"{self.kind}: root {self.root} is not an NPU of the group")
 
     def _check_parts(self) -> None:
-        if (self.parts is None) != (self.pattern.build is not None):
+        if self.parts is not None and self.pattern.any_cut:
+            self._check_cut(self.parts)
+        elif (self.parts is None) != (self.pattern.build is not None):
             said = "says itself what moves" if self.parts is not None else "must be told what moves"
             raise InputError(f"{self.kind} {said}")
         if self.parts is None:
@@ -94,6 +97,14 @@ class Collective:
             raise InputError(
                 f"{self.kind}: size {self.size} B; its parts fill {self.parts.largest_buffer()} B"
             )
+
+    def _check_cut(self, parts: Chunks) -> None:
+        """Raise unless every part is a sum of the whole group, for the whole group."""
+        used = np.unique([parts.pre, parts.post])
+        group = sorted(self.group)
+        whole = all(np.array_equal(parts.members(number), group) for number in used.tolist())
+        if not whole or not parts.reduce.all():
+            raise InputError(f"{self.kind}: its parts must be sums among the whole group")
 
     @classmethod
     def of(

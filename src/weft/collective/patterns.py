@@ -47,6 +47,8 @@ class Pattern:
     own_buffers
         Whether every NPU has other data in its buffer, as in All-to-All; else all buffers are
         parts or copies of the same.
+    any_cut
+        Whether the buffer may be cut in any number of parts, not only in shares.
     bus_factor
         Bus bandwidth over algorithm bandwidth for n NPUs, as nccl-tests defines it.
     """
@@ -55,6 +57,7 @@ class Pattern:
     shares: Callable[[int], int]
     rooted: bool = False
     own_buffers: bool = False
+    any_cut: bool = False
     bus_factor: Callable[[int], float] = _one
 
     def parts(self, ranks: int) -> int:
@@ -174,7 +177,7 @@ def _a_neighbor(n: int) -> int:
 PATTERNS = {
     "all-gather": Pattern(_all_gather, _a_rank, bus_factor=_share),
     "reduce-scatter": Pattern(_reduce_scatter, _a_rank, bus_factor=_share),
-    "all-reduce": Pattern(_all_reduce, _a_rank, bus_factor=_twice_share),
+    "all-reduce": Pattern(_all_reduce, _a_rank, any_cut=True, bus_factor=_twice_share),
     "broadcast": Pattern(_broadcast, _once, rooted=True),
     "reduce": Pattern(_reduce, _once, rooted=True),
     "gather": Pattern(_gather, _a_rank, rooted=True, bus_factor=_share),

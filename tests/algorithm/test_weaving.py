@@ -1,0 +1,147 @@
+"""Programs become rows: in order, with chunks, and races and deadlocks are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from weft.algorithm import Algorithm, Buffer, Program, cells_of, weave
+from weft.collective import Collective, all_reduce_of
+from weft.errors import InputError
+from weft.verify import verify
+
+
+class Words:
+    def event(self, event: int) -> str:
+        return f"action {event // 2}" if event < 100 else f"event {event}"
+
+    def cell(self, cell: int) -> str:
+        return f"cell {cell}"
+
+
+def program(cells, actions, chains, edges=(), events=None, wished=None):
+    """Actions are (src cell, dst cell, reduce); chains lists of events."""
+    src, dst, reduce = zip(*actions, strict=True)
+    ends = np.cumsum([0, *map(len, chains)])
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    return Program(
+        cells,
+        np.array(src, dtype=np.int32),
+        np.array(dst, dtype=np.int32),
+        np.array(reduce, dtype=np.bool_),
+        2 * len(actions) if events is None else events,
+        ends.astype(np.int64),
+        np.array([event for chain in chains for event in chain], dtype=np.int64),
+        np.ascontiguousarray(pairs[:, 0]),
+        np.ascontiguousarray(pairs[:, 1]),
+        np.full(len(pairs), bool(wished)),
+    )
+
+
+def all_to_all(*, in_place: bool):
+    collective = Collective.of("all-to-all", [0, 1], 64)
+    cells = cells_of(
+        collective, 2, in_place=in_place, inputs=[2, 2], outputs=[2, 2], scratch=[0, 0]
+    )
+    return collective, cells
+
+
+def test_an_exchange_in_place_takes_a_detour() -> None:
+    collective, cells = all_to_all(in_place=True)
+    a = cells.find(0, Buffer.INPUT, 1)
+    b = cells.find(1, Buffer.INPUT, 0)
+    assert a == cells.find(0, Buffer.OUTPUT, 1)
+    # Each NPU sends, then receives.
+    woven = weave(program(cells, [(a, b, False), (b, a, False)], [[0, 3], [2, 1]]), Words())
+    assert len(woven.transfers) == 3
+    assert sorted(woven.action.tolist()) == [0, 1, 1]
+    assert verify(Algorithm((collective,), woven.transfers))
+
+
+def test_an_exchange_between_buffers_needs_none() -> None:
+    collective, cells = all_to_all(in_place=False)
+    moves = [
+        (cells.find(p, Buffer.INPUT, q), cells.find(q, Buffer.OUTPUT, p), False)
+        for p in (0, 1)
+        for q in (0, 1)
+    ]
+    woven = weave(program(cells, moves, []), Words())
+    assert len(woven.transfers) == 4
+    assert woven.transfers.deps is None
+    assert verify(Algorithm((collective,), woven.transfers))
+
+
+def test_deadlock_is_named() -> None:
+    _, cells = all_to_all(in_place=True)
+    a, b = cells.find(0, Buffer.INPUT, 1), cells.find(1, Buffer.INPUT, 0)
+    # Each NPU receives before it sends.
+    with pytest.raises(InputError, match="deadlock: action 0 must come before action 1, which"):
+        weave(program(cells, [(a, b, False), (b, a, False)], [[3, 0], [1, 2]]), Words())
+
+
+def reduction():
+    """NPU 1 adds its chunk to NPU 0's, which sends the sum back."""
+    collective = all_reduce_of([0, 1], 64, 1)
+    cells = cells_of(collective, 2, in_place=True, inputs=[1, 1], outputs=[0, 0], scratch=[1, 0])
+    a, b = cells.find(0, Buffer.INPUT, 0), cells.find(1, Buffer.INPUT, 0)
+    return collective, cells, [(b, a, True), (a, b, False)]
+
+
+def test_order_by_a_chain_or_an_edge_is_enough() -> None:
+    collective, cells, moves = reduction()
+    for chains, edges in (([[1, 2], [0, 3]], ()), ([[0, 3]], [(1, 2)])):
+        woven = weave(program(cells, moves, chains, edges), Words())
+        assert woven.transfers.src_place is None
+        assert verify(Algorithm((collective,), woven.transfers))
+
+
+def test_a_race_is_named() -> None:
+    _, cells, moves = reduction()
+    with pytest.raises(InputError, match=r"action 1 and action 0 both use cell \d+, and nothing"):
+        weave(program(cells, moves, [[0, 3]]), Words())
+
+
+def test_an_empty_cell_is_named() -> None:
+    _, cells, _ = reduction()
+    empty = cells.find(0, Buffer.SCRATCH, 0)
+    with pytest.raises(InputError, match="action 0 reads cell 0, which holds nothing then"):
+        weave(program(cells, [(empty, cells.find(1, Buffer.INPUT, 0), False)], []), Words())
+    with pytest.raises(InputError, match="action 0 reads cell 0, which holds nothing then"):
+        weave(program(cells, [(cells.find(1, Buffer.INPUT, 0), empty, True)], []), Words())
+
+
+def test_reuse_of_scratch_becomes_a_dependency() -> None:
+    collective = Collective.of("all-to-all", [0, 1, 2], 3 * 16)
+    cells = cells_of(
+        collective, 3, in_place=False, inputs=[3] * 3, outputs=[3] * 3, scratch=[0, 0, 1]
+    )
+    slot = cells.find(2, Buffer.SCRATCH, 0)
+    moves = []
+    for p, q in ((0, 1), (1, 0)):  # both by way of NPU 2's one slot
+        moves += [(cells.find(p, Buffer.INPUT, q), slot, False)]
+        moves += [(slot, cells.find(q, Buffer.OUTPUT, p), False)]
+    moves += [
+        (cells.find(p, Buffer.INPUT, q), cells.find(q, Buffer.OUTPUT, p), False)
+        for p in range(3)
+        for q in range(3)
+        if (p, q) not in ((0, 1), (1, 0))
+    ]
+    woven = weave(program(cells, moves, [[1, 2, 5, 6]]), Words())
+    rows = {int(action): row for row, action in enumerate(woven.action)}
+    assert woven.transfers.deps.tolist() == [rows[1]]
+    assert np.flatnonzero(np.diff(woven.transfers.dep_offsets)).tolist() == [rows[2]]
+    assert verify(Algorithm((collective,), woven.transfers))
+
+
+def test_a_wish_is_kept() -> None:
+    collective, cells = all_to_all(in_place=False)
+    moves = [
+        (cells.find(p, Buffer.INPUT, q), cells.find(q, Buffer.OUTPUT, p), False)
+        for p in (0, 1)
+        for q in (0, 1)
+    ]
+    woven = weave(program(cells, moves, [], [(3, 4)], wished=True), Words())
+    rows = {int(action): row for row, action in enumerate(woven.action)}
+    assert woven.transfers.deps.tolist() == [rows[1]]
+    assert rows[1] < rows[2]
+    assert verify(Algorithm((collective,), woven.transfers))
