@@ -14,7 +14,12 @@ namespace weft::chakra {
 enum NodeType : std::int32_t { comp = 4, comm_send = 5, comm_recv = 6, comm_coll = 7 };
 
 // The integer attributes of a node that have a column. To read one more, add it here.
-enum Known : std::uint8_t { comm_src, comm_dst, comm_size, comm_tag, known_count };
+enum Known : std::uint8_t {
+    comm_src, comm_dst, comm_size, comm_tag,
+    msg_chunk_cnt, msg_chunk_idx, total_chunk_cnt, comm_type, is_cpu_op,
+    known_count
+};
+inline constexpr std::string_view group_attribute = "pg_name";
 
 // What an attribute can hold. The schema's field is 3 + 2 * base for one value and the next
 // number for a list of them.
@@ -50,6 +55,11 @@ inline constexpr std::array<KnownAttribute, known_count> known_attributes{{
     {"comm_dst", Base::int32},
     {"comm_size", Base::int64},
     {"comm_tag", Base::int32},
+    {"msg_chunk_cnt", Base::int32},
+    {"msg_chunk_idx", Base::int32},
+    {"total_chunk_cnt", Base::int32},
+    {"comm_type", Base::int64},
+    {"is_cpu_op", Base::boolean},
 }};
 
 // An attribute: `kind` is its field in the schema (0: none), and one of the three has its values.
@@ -80,9 +90,11 @@ struct Nodes {
     std::vector<std::int32_t> type;
     Waits ctrl, data;
     std::vector<std::uint64_t> start, duration;  // microseconds
-    std::vector<std::uint8_t> present;           // bit k: the node has attribute k of Known
+    std::vector<std::uint16_t> present;          // bit k: the node has attribute k of Known
+    // By Known; a column ends after the last node that has the attribute, since most have few.
     std::array<std::vector<std::int64_t>, known_count> known;
-    std::vector<std::string> names;  // empty: each node has the short name of its type
+    std::vector<std::string> names;   // empty: each node has the short name of its type
+    std::vector<std::string> groups;  // pg_name, "" if a node has none; ends as `known` does
 
     std::size_t size() const { return id.size(); }
 
@@ -93,11 +105,15 @@ struct Nodes {
         start.push_back(0);
         duration.push_back(0);
         present.push_back(0);
-        for (auto& column : known) column.push_back(0);
     }
     void set(Known attribute, std::int64_t value) {
+        known[attribute].resize(size());
         known[attribute].back() = value;
-        present.back() |= static_cast<std::uint8_t>(1u << attribute);
+        present.back() |= static_cast<std::uint16_t>(1u << attribute);
+    }
+    void set_group(std::string_view name) {
+        groups.resize(size());
+        groups.back() = name;
     }
 };
 

@@ -135,6 +135,8 @@ private:
     void read_known(Reader& reader) {
         const Reader at = reader;
         read_attribute(reader.message(), attribute_);
+        if (attribute_.name == group_attribute && attribute_.kind == kind_of(Base::text))
+            nodes_.set_group(attribute_.texts[0]);
         for (std::uint8_t k = 0; k < known_count; ++k) {
             if (attribute_.name != known_attributes[k].name) continue;
             const Base base = attribute_.kind ? base_of(attribute_.kind) : Base::text;

@@ -133,6 +133,23 @@ char* put_known(char* out, const Prefix& prefix, std::int64_t value) {
     return put_varint(out + prefix.size, bits);
 }
 
+char* put_text(char* out, std::uint32_t field, std::string_view text) {
+    out = put_varint(put_varint(out, wire::tag(field, wire::bytes)), text.size());
+    std::memcpy(out, text.data(), text.size());
+    return out + text.size();
+}
+
+std::size_t text_size(std::uint32_t field, std::string_view text) {
+    return varint_size(wire::tag(field, wire::bytes)) + varint_size(text.size()) + text.size();
+}
+
+char* put_group(char* out, std::string_view name) {
+    constexpr std::uint32_t kind = kind_of(Base::text);
+    out = put_varint(out, wire::tag(10, wire::bytes));
+    out = put_varint(out, text_size(1, group_attribute) + text_size(kind, name));
+    return put_text(put_text(out, 1, group_attribute), kind, name);
+}
+
 class NodeWriter {
 public:
     explicit NodeWriter(const Nodes& nodes) : nodes_(nodes), prefixes_(all_prefixes()) {}
@@ -141,7 +158,7 @@ public:
     std::size_t room(std::size_t i) const {
         const auto waits = nodes_.ctrl.offsets[i + 1] - nodes_.ctrl.offsets[i] +
                            nodes_.data.offsets[i + 1] - nodes_.data.offsets[i];
-        return 128 + name(i).size() + known_count * (sizeof(Prefix) + wire::most_varint) +
+        return 128 + name(i).size() + group(i).size() + known_count * (sizeof(Prefix) + wire::most_varint) +
                static_cast<std::size_t>(waits) * wire::most_varint;
     }
 
@@ -159,14 +176,13 @@ private:
     std::string_view name(std::size_t i) const {
         return nodes_.names.empty() ? short_name(nodes_.type[i]) : nodes_.names[i];
     }
+    std::string_view group(std::size_t i) const {
+        return i < nodes_.groups.size() ? std::string_view(nodes_.groups[i]) : std::string_view();
+    }
 
     char* put_body(char* out, std::size_t i) const {
         out = put_number(out, 1, nodes_.id[i]);
-        if (const auto text = name(i); !text.empty()) {
-            out = put_varint(put_varint(out, wire::tag(2, wire::bytes)), text.size());
-            std::memcpy(out, text.data(), text.size());
-            out += text.size();
-        }
+        if (const auto text = name(i); !text.empty()) out = put_text(out, 2, text);
         out = put_number(out, 3, static_cast<std::uint64_t>(std::int64_t{nodes_.type[i]}));
         out = put_waits(out, 4, nodes_.ctrl, i);
         out = put_waits(out, 5, nodes_.data, i);
@@ -175,6 +191,7 @@ private:
         for (std::size_t k = 0; k < known_count; ++k)
             if (nodes_.present[i] >> k & 1)
                 out = put_known(out, prefixes_[k], nodes_.known[k][i]);
+        if (const auto text = group(i); !text.empty()) out = put_group(out, text);
         return out;
     }
 

@@ -33,7 +33,12 @@ auto getter() {
 template <Known Which>
 auto known_getter() {
     return [](nb::handle_t<Nodes> self) {
-        return column_of(nb::cast<const Nodes&>(self).known[Which], self);
+        const auto& nodes = nb::cast<const Nodes&>(self);
+        const auto& column = nodes.known[Which];
+        if (column.size() == nodes.size()) return nb::cast(column_of(column, self));
+        std::vector<std::int64_t> whole = column;
+        whole.resize(nodes.size());
+        return nb::cast(give(std::move(whole)));
     };
 }
 
@@ -52,8 +57,20 @@ void check_lengths(const Nodes& nodes) {
     const std::size_t n = nodes.size();
     bool fits = nodes.type.size() == n && nodes.start.size() == n && nodes.duration.size() == n &&
                 nodes.present.size() == n && (nodes.names.empty() || nodes.names.size() == n);
-    for (const auto& column : nodes.known) fits = fits && column.size() == n;
+    fits = fits && (nodes.groups.empty() || nodes.groups.size() == n);
+    unsigned used = 0;
+    for (const auto bits : nodes.present) used |= bits;
+    for (std::size_t k = 0; k < known_count; ++k) {
+        const std::size_t length = nodes.known[k].size();
+        fits = fits && (length == n || (length == 0 && !(used >> k & 1)));
+    }
     if (!fits) throw std::invalid_argument("the columns of the nodes differ in length");
+}
+
+nb::list texts_of(const std::vector<std::string>& texts) {
+    nb::list list;
+    for (const auto& text : texts) list.append(nb::bytes(text.data(), text.size()));
+    return list;
 }
 
 nb::object values_of(const Attribute& attribute) {
@@ -150,6 +167,12 @@ struct BoundPlan {
     }
 };
 
+using Known64 = std::optional<Column<std::int64_t>>;
+
+std::vector<std::int64_t> known(const Known64& column) {
+    return column ? copy(*column) : std::vector<std::int64_t>{};
+}
+
 void bind_nodes(nb::module_& module) {
     nb::class_<Nodes>(module, "ChakraNodes")
         .def(
@@ -158,9 +181,9 @@ void bind_nodes(nb::module_& module) {
                Column<std::int64_t> ctrl_offsets, Column<std::uint64_t> ctrl,
                Column<std::int64_t> data_offsets, Column<std::uint64_t> data,
                Column<std::uint64_t> start, Column<std::uint64_t> duration,
-               Column<std::uint8_t> present, Column<std::int64_t> src, Column<std::int64_t> dst,
-               Column<std::int64_t> size, Column<std::int64_t> tag,
-               std::vector<std::string> names) {
+               Column<std::uint16_t> present, Known64 src, Known64 dst, Known64 size, Known64 tag,
+               Known64 chunk_cnt, Known64 chunk_idx, Known64 chunks, Known64 kind, Known64 cpu,
+               std::vector<std::string> names, std::vector<std::string> groups) {
                 Nodes nodes{copy(id),
                             copy(type),
                             waits_of(ctrl_offsets, ctrl, id.size()),
@@ -168,15 +191,22 @@ void bind_nodes(nb::module_& module) {
                             copy(start),
                             copy(duration),
                             copy(present),
-                            {copy(src), copy(dst), copy(size), copy(tag)},
-                            std::move(names)};
+                            {known(src), known(dst), known(size), known(tag), known(chunk_cnt),
+                             known(chunk_idx), known(chunks), known(kind), known(cpu)},
+                            std::move(names),
+                            std::move(groups)};
                 check_lengths(nodes);
                 new (self) Nodes(std::move(nodes));
             },
             nb::kw_only(), nb::arg("id"), nb::arg("type"), nb::arg("ctrl_offsets"),
             nb::arg("ctrl"), nb::arg("data_offsets"), nb::arg("data"), nb::arg("start"),
-            nb::arg("duration"), nb::arg("present"), nb::arg("comm_src"), nb::arg("comm_dst"),
-            nb::arg("comm_size"), nb::arg("comm_tag"), nb::arg("names"))
+            nb::arg("duration"), nb::arg("present"), nb::arg("comm_src") = nb::none(),
+            nb::arg("comm_dst") = nb::none(), nb::arg("comm_size") = nb::none(),
+            nb::arg("comm_tag") = nb::none(), nb::arg("msg_chunk_cnt") = nb::none(),
+            nb::arg("msg_chunk_idx") = nb::none(), nb::arg("total_chunk_cnt") = nb::none(),
+            nb::arg("comm_type") = nb::none(), nb::arg("is_cpu_op") = nb::none(),
+            nb::arg("names") = std::vector<std::string>{},
+            nb::arg("groups") = std::vector<std::string>{})
         .def("__len__", &Nodes::size)
         .def_prop_ro("id", getter<&Nodes::id>())
         .def_prop_ro("type", getter<&Nodes::type>())
@@ -203,12 +233,18 @@ void bind_nodes(nb::module_& module) {
         .def_prop_ro("comm_dst", known_getter<comm_dst>())
         .def_prop_ro("comm_size", known_getter<comm_size>())
         .def_prop_ro("comm_tag", known_getter<comm_tag>())
-        .def_prop_ro("names",
+        .def_prop_ro("msg_chunk_cnt", known_getter<msg_chunk_cnt>())
+        .def_prop_ro("msg_chunk_idx", known_getter<msg_chunk_idx>())
+        .def_prop_ro("total_chunk_cnt", known_getter<total_chunk_cnt>())
+        .def_prop_ro("comm_type", known_getter<comm_type>())
+        .def_prop_ro("is_cpu_op", known_getter<is_cpu_op>())
+        .def_prop_ro("names", [](const Nodes& nodes) { return texts_of(nodes.names); })
+        .def_prop_ro("groups",
                      [](const Nodes& nodes) {
-                         nb::list names;
-                         for (const auto& name : nodes.names)
-                             names.append(nb::bytes(name.data(), name.size()));
-                         return names;
+                         nb::list groups = texts_of(nodes.groups);
+                         const std::size_t all = nodes.groups.empty() ? 0 : nodes.size();
+                         while (groups.size() < all) groups.append(nb::bytes("", 0));
+                         return groups;
                      })
         .def("check", [](const Nodes& nodes) { check_nodes(nodes); })
         .def("first_difference", &first_difference, nb::arg("expected"));

@@ -293,12 +293,18 @@ class ChakraNodes:
         data: UInt64,
         start: UInt64,
         duration: UInt64,
-        present: NDArray[np.uint8],
-        comm_src: Int64,
-        comm_dst: Int64,
-        comm_size: Int64,
-        comm_tag: Int64,
-        names: list[str],
+        present: NDArray[np.uint16],
+        comm_src: Int64 | None = None,
+        comm_dst: Int64 | None = None,
+        comm_size: Int64 | None = None,
+        comm_tag: Int64 | None = None,
+        msg_chunk_cnt: Int64 | None = None,
+        msg_chunk_idx: Int64 | None = None,
+        total_chunk_cnt: Int64 | None = None,
+        comm_type: Int64 | None = None,
+        is_cpu_op: Int64 | None = None,
+        names: list[str] = ...,
+        groups: list[str] = ...,
     ) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -318,7 +324,7 @@ class ChakraNodes:
     @property
     def duration(self) -> UInt64: ...
     @property
-    def present(self) -> NDArray[np.uint8]: ...
+    def present(self) -> NDArray[np.uint16]: ...
     @property
     def comm_src(self) -> Int64: ...
     @property
@@ -328,7 +334,20 @@ class ChakraNodes:
     @property
     def comm_tag(self) -> Int64: ...
     @property
+    def msg_chunk_cnt(self) -> Int64: ...
+    @property
+    def msg_chunk_idx(self) -> Int64: ...
+    @property
+    def total_chunk_cnt(self) -> Int64: ...
+    @property
+    def comm_type(self) -> Int64: ...
+    @property
+    def is_cpu_op(self) -> Int64: ...
+    @property
     def names(self) -> list[bytes]: ...
+    @property
+    def groups(self) -> list[bytes]:
+        """The pg_name of each node, empty where it has none; an empty list if none has."""
     def check(self) -> None: ...
     def first_difference(self, expected: ChakraNodes) -> str: ...
 

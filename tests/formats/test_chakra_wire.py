@@ -27,6 +27,11 @@ KNOWN = (
     ("comm_dst", "int32"),
     ("comm_size", "int64"),
     ("comm_tag", "int32"),
+    ("msg_chunk_cnt", "int32"),
+    ("msg_chunk_idx", "int32"),
+    ("total_chunk_cnt", "int32"),
+    ("comm_type", "int64"),
+    ("is_cpu_op", "bool"),
 )
 INTEGERS = {
     "int32": (-(1 << 31), (1 << 31) - 1),
@@ -43,7 +48,7 @@ INTEGERS = {
 }
 COLUMNS = (
     *("id", "type", "ctrl_offsets", "ctrl", "data_offsets", "data", "start", "duration"),
-    *("present", "comm_src", "comm_dst", "comm_size", "comm_tag", "names"),
+    *("present", *(name for name, _ in KNOWN), "names", "groups"),
 )
 
 uint64 = st.one_of(st.integers(0, 300), st.integers(0, (1 << 64) - 1))
@@ -51,7 +56,6 @@ uint64 = st.one_of(st.integers(0, 300), st.integers(0, (1 << 64) - 1))
 
 @st.composite
 def node_dicts(draw):
-    bounds = {"int32": INTEGERS["int32"], "int64": INTEGERS["int64"]}
     return {
         "id": draw(uint64),
         "name": draw(st.text("az é漢", max_size=200)),
@@ -60,7 +64,8 @@ def node_dicts(draw):
         "data_deps": draw(st.lists(uint64, max_size=5)),
         "start": draw(uint64),
         "duration": draw(uint64),
-        "known": [draw(st.none() | st.integers(*bounds[base])) for _, base in KNOWN],
+        "known": [draw(st.none() | st.integers(*INTEGERS[base])) for _, base in KNOWN],
+        "group": draw(st.sampled_from(["", "", "7", "default é" * 20])),
     }
 
 
@@ -75,7 +80,9 @@ def to_core(nodes, *, names=True) -> _core.ChakraNodes:
     known = {
         name: np.array([n["known"][k] or 0 for n in nodes], np.int64)
         for k, (name, _) in enumerate(KNOWN)
+        if any(n["known"][k] is not None for n in nodes)
     }
+    groups = [n["group"] for n in nodes]
     return _core.ChakraNodes(
         id=np.array([n["id"] for n in nodes], np.uint64),
         type=np.array([n["type"] for n in nodes], np.int32),
@@ -85,8 +92,9 @@ def to_core(nodes, *, names=True) -> _core.ChakraNodes:
         data=data,
         start=np.array([n["start"] for n in nodes], np.uint64),
         duration=np.array([n["duration"] for n in nodes], np.uint64),
-        present=np.array(present, np.uint8),
+        present=np.array(present, np.uint16),
         names=[n["name"] for n in nodes] if names else [],
+        groups=groups if any(groups) else [],
         **known,
     )
 
@@ -104,17 +112,20 @@ def to_protobuf(node) -> Node:
     for (name, base), value in zip(KNOWN, node["known"], strict=True):
         if value is not None:
             message.attr.add(name=name, **{f"{base}_val": value})
+    if node["group"]:
+        message.attr.add(name="pg_name", string_val=node["group"])
     return message
 
 
 def test_the_published_bytes():
-    base = {"start": 0, "duration": 0, "ctrl_deps": [], "data_deps": [], "name": ""}
+    base = {"start": 0, "duration": 0, "ctrl_deps": [], "data_deps": [], "name": "", "group": ""}
+    rest = [None] * (len(KNOWN) - 4)
     nodes = [
-        base | {"id": 0, "type": 5, "known": [None, 1, 1 << 20, 3]},
-        base | {"id": 1, "type": 6, "data_deps": [0], "known": [7, None, 1 << 20, 3]},
+        base | {"id": 0, "type": 5, "known": [None, 1, 1 << 20, 3, *rest]},
+        base | {"id": 1, "type": 6, "data_deps": [0], "known": [7, None, 1 << 20, 3, *rest]},
         base
         | {"id": 2, "type": 4, "data_deps": [1], "ctrl_deps": [0], "duration": 5}
-        | {"known": [None] * 4},
+        | {"known": [None] * len(KNOWN)},
     ]
     assert _core.write_chakra("0.0.4", [], to_core(nodes, names=False)) == VECTOR
 
@@ -193,6 +204,10 @@ def _pieces(node, data) -> bytes:
             AttributeProto(**{f"{kind}_val": value}).SerializeToString(),
         ]
         pieces.append(b"\x52" + frame(b"".join(data.draw(st.permutations(parts)))))
+    if node["group"]:
+        message = Node()
+        message.attr.add(name="pg_name", string_val=node["group"])
+        pieces.append(message.SerializeToString())
     mixed = b"".join(data.draw(st.permutations(pieces)))
     for key, field in (("ctrl_deps", 4), ("data_deps", 5)):
         for dep in node[key]:
@@ -243,7 +258,8 @@ def test_noise_is_read_or_refused(content):
 
 
 def _waiting(*waits: list[int], ids=None) -> _core.ChakraNodes:
-    base = {"start": 0, "duration": 0, "ctrl_deps": [], "name": "", "type": 4, "known": [None] * 4}
+    base = {"start": 0, "duration": 0, "ctrl_deps": [], "name": "", "type": 4, "group": ""}
+    base["known"] = [None] * len(KNOWN)
     ids = ids or range(len(waits))
     return to_core([base | {"id": i, "data_deps": w} for i, w in zip(ids, waits, strict=True)])
 
