@@ -62,9 +62,9 @@ public:
         find_open();
     }
 
-    Flow run() {
-        if (direction_ != Direction::spread) collect();
-        if (direction_ != Direction::collect && flow_.fault == Fault::none) spread();
+    Flow run(bool find_parts) {
+        if (find_parts && direction_ != Direction::spread) collect();
+        if (find_parts && direction_ != Direction::collect && flow_.fault == Fault::none) spread();
         if (flow_.fault == Fault::none) finish();
         return std::move(flow_);
     }
@@ -383,8 +383,8 @@ private:
 }  // namespace
 
 Flow follow(const Graph& graph, const Levels& levels, std::span<const std::int32_t> rank,
-            std::int32_t ranks, Direction direction) {
-    return Follower(graph, levels, rank, ranks, direction).run();
+            std::int32_t ranks, Direction direction, bool find_parts) {
+    return Follower(graph, levels, rank, ranks, direction).run(find_parts);
 }
 
 }  // namespace weft::trace

@@ -57,8 +57,8 @@ struct Flow {
 };
 
 // `rank` is each NPU's number among those that contribute, or -1; `ranks` how many there are, 0 if
-// nothing is summed.
+// nothing is summed. Without `find_parts` only contributors are found.
 Flow follow(const Graph& graph, const Levels& levels, std::span<const std::int32_t> rank,
-            std::int32_t ranks, Direction direction);
+            std::int32_t ranks, Direction direction, bool find_parts);
 
 }  // namespace weft::trace

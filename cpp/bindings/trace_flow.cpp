@@ -64,11 +64,12 @@ void bind_trace_flow(nb::module_& module) {
         .def(
             "follow",
             [](const BoundTrace& self, Column<std::int32_t> rank, std::int32_t ranks,
-               Direction direction) {
+               Direction direction, bool parts) {
                 nb::gil_scoped_release release;
-                return follow(self.graph(), self.levels, view(rank), ranks, direction);
+                return follow(self.graph(), self.levels, view(rank), ranks, direction, parts);
             },
-            nb::arg("rank"), nb::arg("ranks"), nb::arg("direction"));
+            nb::arg("rank"), nb::arg("ranks"), nb::arg("direction"),
+            nb::arg("parts"));
 }
 
 }  // namespace weft::bindings

@@ -59,14 +59,17 @@ def recognise(path: Path) -> str:
     """Name of the format of a file or folder, by what is in it."""
     head = b""
     try:
-        if not path.is_dir():
+        there = path.exists()
+        if path.is_file():
             with path.open("rb") as file:
                 head = file.read(HEAD_BYTES)
+        for name, kind in FORMATS.items():
+            if kind.recognise(path, head):
+                return name
     except (OSError, ValueError) as error:
         raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
-    for name, kind in FORMATS.items():
-        if kind.recognise(path, head):
-            return name
+    if not there:
+        raise FormatError(f"cannot read {path}: No such file or directory")
     known = ", ".join(kind.title for kind in FORMATS.values())
     raise FormatError(f"{path} is in no format Weft knows (known: {known})")
 
