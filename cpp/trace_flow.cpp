@@ -308,7 +308,9 @@ private:
         for (const auto read : reads(m)) bytes += take(stamp, held_[read]);
         if (bytes > size_[m]) {
             pool_.resize(static_cast<std::size_t>(begin));
-            return choose(m, bytes);
+            if (first == nothing) return choose(m, bytes);
+            held_[m] = held_[first];  // larger sums that it waits for have the same part in them
+            return true;
         }
         if (bytes < size_[m]) {
             if (bytes == 0) pool_.push_back(parts_.add(graph_.npu[node_[m]], size_[m]));

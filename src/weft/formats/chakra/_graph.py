@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,15 +31,6 @@ METADATA, COMM_COLL = 1, 7
 HAS_CHUNKS = 16 | 32 | 64  # bits of msg_chunk_cnt, msg_chunk_idx and total_chunk_cnt
 TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
 MAX_TAG = (1 << 31) - 1
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Which chunks messages say they carry: `count` from `first` on, of `total`; each a message."""
-
-    first: Int64
-    count: Int64
-    total: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +79,44 @@ class TraceNodes:
     def error(self, node: int, text: str) -> FormatError:
         """What is wrong with a node, or with what it takes part in."""
         return FormatError(f"{self.path(node)}: node {self.number[node]} {text}")
+
+
+def through_sends(nodes: TraceNodes) -> TraceNodes:
+    """The same trace, in which who waits for a COMM_SEND has what that waited for.
+
+    Some writers let a COMM_SEND wait for the one before it instead of for what both pass on. For
+    each that is waited for there is one more node, at the end, which waits for the same.
+    """
+    waiter = np.repeat(np.arange(len(nodes)), np.diff(nodes.offsets))
+    to_send = (nodes.kind[nodes.waits] == COMM_SEND) & nodes.carries
+    sends, which = np.unique(nodes.waits[to_send], return_inverse=True)
+    more = len(nodes) + np.arange(len(sends))
+    counts = nodes.offsets[sends + 1] - nodes.offsets[sends]
+    copied = ragged(nodes.offsets[sends], counts)
+    waits = nodes.waits.copy()
+    waits[to_send] = more[which]
+    # Who waited for a COMM_SEND still does, for the sake of order.
+    owner = np.concatenate([waiter, np.repeat(more, counts), waiter[to_send]])
+    waited = np.concatenate([waits, waits[copied], nodes.waits[to_send]])
+    carries = np.concatenate([nodes.carries, nodes.carries[copied], np.zeros(len(which), np.bool_)])
+    order = np.argsort(owner, kind="stable")
+    offsets = np.searchsorted(owner[order], np.arange(len(nodes) + len(sends) + 1))
+
+    def grown(column: NDArray[np.generic]) -> NDArray[np.generic]:
+        return np.concatenate([column, column[sends]])
+
+    return replace(
+        nodes,
+        number=grown(nodes.number),
+        npu=grown(nodes.npu),
+        kind=np.concatenate([nodes.kind, np.full(len(sends), COMP, dtype=np.int32)]),
+        peer=grown(nodes.peer),
+        size=grown(nodes.size),
+        tag=grown(nodes.tag),
+        offsets=offsets.astype(np.int64),
+        waits=waited[order],
+        carries=carries[order],
+    )
 
 
 def read_nodes(files: TraceFiles) -> TraceNodes:

@@ -8,9 +8,11 @@ anything: the judge decides afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
@@ -18,9 +20,10 @@ from weft.errors import FormatError, InputError, unknown_name
 from weft.formats.chakra._carried import Carried, carried, direction_of
 from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._flows import BOTH, COLLECT, SPREAD, Flows, TraceFlow
-from weft.formats.chakra._graph import match, read_nodes
+from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
+from weft.formats.chakra._pairs import by_pairs
 from weft.formats.chakra._sums import all_reduced
 from weft.formats.imported import Hints, Imported
 from weft.verify import verify
@@ -35,29 +38,28 @@ def read_foreign(path: Path, files: TraceFiles, hints: Hints) -> Imported:
         )
     if hints.collective not in PATTERNS:
         raise unknown_name("collective", hints.collective, PATTERNS)
-    nodes = read_nodes(files)
-    messages = match(nodes)
     with naming(path):
-        reader = _Reader(path, TraceFlow(nodes, messages), hints)
-        return reader.read()
+        return _Reader(path, read_nodes(files), hints).read()
 
 
 class _Reader:
     """Tries the ways in which a trace can be understood, until the judge is content with one."""
 
-    def __init__(self, path: Path, trace: TraceFlow, hints: Hints) -> None:
+    def __init__(self, path: Path, nodes: TraceNodes, hints: Hints) -> None:
         assert hints.collective is not None
-        self._path, self._trace, self._hints = path, trace, hints
+        self._path, self._nodes, self._hints = path, nodes, hints
         self._kind = hints.collective
-        npus = len(trace.nodes.files)
+        npus = len(nodes.files)
         self._group = list(range(npus) if hints.group is None else hints.group)
         if any(not 0 <= npu < npus for npu in self._group):
             raise InputError(f"the group names NPU {max(self._group)}, but there are {npus} traces")
+        self._messages = match(nodes)
+        self._trace = TraceFlow(nodes, self._messages)
 
     def read(self) -> Imported:
         first: Imported | None = None
         failure: FormatError | None = None
-        for way in (self._by_labels, self._by_flow):
+        for way in (self._by_labels, self._by_flow, self._by_pairs, self._through_sends):
             try:
                 found = way()
             except FormatError as error:
@@ -74,10 +76,10 @@ class _Reader:
 
     def _blame_tags(self, found: Imported) -> None:
         """Say so if what is wrong may come from tags that are used twice."""
-        doubtful = self._trace.messages.doubtful
+        doubtful = self._messages.doubtful
         if doubtful < 0:
             return
-        raise self._trace.nodes.error(
+        raise self._nodes.error(
             doubtful,
             "has the tag, size and ends of another message, and no dependency says which comes "
             f"first; in order of the file {found.violation()}; give each message a tag of its own",
@@ -86,6 +88,21 @@ class _Reader:
     def _by_labels(self) -> Imported | None:
         flows = self._follow(parts=False)
         found = labelled(flows, self._kind, self._group, self._hints)
+        return None if found is None else self._imported(*found)
+
+    def _through_sends(self) -> Imported | None:
+        nodes = through_sends(self._nodes)
+        if len(nodes) == len(self._nodes):
+            return None
+        more = np.full(len(nodes) - len(self._nodes), -1, dtype=np.int64)
+        self._messages = replace(self._messages, of=np.concatenate([self._messages.of, more]))
+        self._trace = TraceFlow(nodes, self._messages)
+        return self._by_flow()
+
+    def _by_pairs(self) -> Imported | None:
+        if self._kind != "all-to-all":
+            return None
+        found = by_pairs(self._trace, self._group, self._hints)
         return None if found is None else self._imported(*found)
 
     def _by_flow(self) -> Imported:
@@ -110,6 +127,6 @@ class _Reader:
         algorithm = Algorithm((found.demand,), done.transfers, provenance=provenance)
         return Imported(algorithm, self._path, self._origin(done.message))
 
-    def _origin(self, message: np.ndarray) -> Callable[[int], str]:
-        nodes, send = self._trace.nodes, self._trace.messages.send
+    def _origin(self, message: NDArray[np.int64]) -> Callable[[int], str]:
+        nodes, send = self._nodes, self._messages.send
         return lambda row: nodes.name(int(send[message[row]]))
