@@ -117,7 +117,7 @@ CASES = {
     "twice": (lambda e: setattr(e.nodes[2], "id", 1), "node 1 is there twice"),
     "sum of nothing": (lambda e: e.node(COMP).data_deps.pop(0), "waits for nothing"),
     "no version": (_swap_attribute("weft.version"), "weft.version is missing or of another kind"),
-    "newer": (_swap_attribute("weft.version", int64_val=2), "version 2 of the schema"),
+    "newer": (_swap_attribute("weft.version", int64_val=3), "version 3 of the schema"),
     "renamed": (_swap_attribute("weft.npu", int64_val=3), "the trace of NPU 3, renamed"),
     "no chunks": (_swap_attribute("weft.chunk"), "weft.chunk is missing"),
     "long": (_column("weft.chunk", lambda v: v.append(0)), "weft.chunk has 7 entries"),

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from weft.errors import InputError
 
 CHAKRA_VERSION = "0.0.4"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)
 
 # Kinds of attributes Weft writes: their fields in Chakra's AttributeProto.
 INT64, SINT64_LIST, BOOL_LIST, TEXT = 9, 18, 28, 29

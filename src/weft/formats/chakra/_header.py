@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
-from weft.collective import PATTERNS, Chunks, Collective
+from weft.collective import DEFAULT_ALIGNMENT, PATTERNS, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats.chakra._attributes import SINT64_LIST, TEXT, Attribute, delta
@@ -43,9 +43,9 @@ class Demand(msgspec.Struct):
     kind: str
     ranks: int
     size: int
-    chunks_per_share: int
-    root: int | None
-    alignment: int
+    chunks_per_share: int = 1
+    root: int | None = None
+    alignment: int = DEFAULT_ALIGNMENT
     relay: bool = True
     parts: int | None = None  # how many rows of ``weft.part_*`` are its own; None if named
     sets: int = 0  # how many of ``weft.part_set_length``
@@ -72,13 +72,13 @@ class Header(msgspec.Struct):
 
     npus: int
     rows: int
-    checksum: int
-    columns: list[str]
     demands: list[Demand]
-    topology: Network | None
-    routes: Literal["links", "listed"] | None
-    cost: Cost | None
-    provenance: dict[str, str | int | float | bool]
+    checksum: int | None = None
+    columns: list[str] = []
+    topology: Network | None = None
+    routes: Literal["links", "listed"] | None = None
+    cost: Cost | None = None
+    provenance: dict[str, str | int | float | bool] = {}
 
 
 def claim_limit(total_bytes: int) -> int:

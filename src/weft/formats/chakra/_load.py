@@ -14,7 +14,7 @@ from weft import _core
 from weft.algorithm import Algorithm, Transfers
 from weft.collective import Chunks
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._attributes import SCHEMA_VERSION, Attributes
+from weft.formats.chakra._attributes import READABLE_VERSIONS, Attributes
 from weft.formats.chakra._columns import checksum, first_bad_dep, planned
 from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._header import (
@@ -89,10 +89,9 @@ class _WeftFiles(TraceFiles):
             if "weft.version" not in attributes:
                 raise InputError("not a trace of Weft: it has no attribute weft.version")
             version = attributes.number("weft.version")
-            if version != SCHEMA_VERSION:
-                raise InputError(
-                    f"version {version} of the schema; this Weft reads version {SCHEMA_VERSION}"
-                )
+            if version not in READABLE_VERSIONS:
+                known = " and ".join(map(str, READABLE_VERSIONS))
+                raise InputError(f"version {version} of the schema; this Weft reads {known}")
             if attributes.number("weft.npu") != rank:
                 raise InputError(f"the trace of NPU {attributes.number('weft.npu')}, renamed")
         return attributes, nodes
@@ -161,7 +160,7 @@ def _check_table(header: Header, table: Transfers) -> None:
     row = first_bad_dep(table)
     if row is not None:
         raise InputError(f"row {row} depends on a row that is not before it")
-    if checksum(table) != header.checksum:
+    if header.checksum is not None and checksum(table) != header.checksum:
         raise InputError(
             "the rows do not have the checksum written here: a file was changed, or is of "
             "another algorithm"
