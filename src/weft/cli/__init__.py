@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from weft.cli.convert import convert
 from weft.cli.progress import INTERRUPTED
 from weft.cli.synth import synth
 from weft.cli.topo import topo
@@ -21,7 +22,7 @@ def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""
 
 
-for command in (synth, verify, topo):
+for command in (synth, verify, convert, topo):
     cli.add_command(command)
 
 

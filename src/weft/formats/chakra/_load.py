@@ -20,7 +20,6 @@ from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._header import (
     PART_COLUMNS,
     Header,
-    claim_limit,
     parse_header,
     read_cost,
     read_demands,
@@ -28,6 +27,7 @@ from weft.formats.chakra._header import (
     read_topology,
 )
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
+from weft.formats.frames import claim_limit
 
 TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.
