@@ -345,20 +345,26 @@ private:
 
     void finish() {
         std::vector<std::int32_t> number(parts_.size(), -1);
+        const auto numbered = [&](std::int32_t part) {
+            part = parts_.find(part);
+            if (number[part] < 0) {
+                number[part] = static_cast<std::int32_t>(flow_.part_npu.size());
+                flow_.part_npu.push_back(parts_.npu(part));
+                flow_.part_bytes.push_back(parts_.bytes(part));
+            }
+            return number[part];
+        };
         for (std::int64_t m = 0; m < graph_.messages(); ++m) {
             const auto first = flow_.parts.size();
-            for (auto k = held_[m].begin; k < held_[m].end; ++k) {
-                const auto part = parts_.find(pool_[k]);
-                if (number[part] < 0) {
-                    number[part] = static_cast<std::int32_t>(flow_.part_npu.size());
-                    flow_.part_npu.push_back(parts_.npu(part));
-                    flow_.part_bytes.push_back(parts_.bytes(part));
-                }
-                flow_.parts.push_back(number[part]);
-            }
+            for (auto k = held_[m].begin; k < held_[m].end; ++k)
+                flow_.parts.push_back(numbered(pool_[k]));
             std::sort(flow_.parts.begin() + static_cast<std::ptrdiff_t>(first), flow_.parts.end());
             flow_.offsets.push_back(static_cast<std::int64_t>(flow_.parts.size()));
         }
+        flow_.node_part.assign(static_cast<std::size_t>(graph_.nodes()), -1);
+        for (auto v = graph_.messages(); v < values(); ++v)
+            if (held_[v].end - held_[v].begin == 1)
+                flow_.node_part[node_[v]] = numbered(pool_[held_[v].begin]);
         flow_.complete.resize(static_cast<std::size_t>(graph_.messages()));
         for (std::int64_t m = 0; m < graph_.messages(); ++m) flow_.complete[m] = !open_[m];
         contributors_.resize(static_cast<std::size_t>(graph_.messages()) * words_);

@@ -51,6 +51,7 @@ struct Flow {
     std::vector<std::int32_t> parts;
     std::vector<std::int32_t> part_npu;  // where the part starts, or ends if it is collected
     std::vector<std::int64_t> part_bytes;
+    std::vector<std::int32_t> node_part;  // of nodes that compute on one part alone; else -1
     // Sums: whose contributions a message may have, `words` words each, and whether all.
     std::vector<std::uint64_t> contributors;
     std::vector<bool> complete;

@@ -42,6 +42,7 @@ void bind_trace_flow(nb::module_& module) {
             const std::vector<std::uint8_t> complete(flow.complete.begin(), flow.complete.end());
             return nb::make_tuple(give(std::move(flow.offsets)), give(std::move(flow.parts)),
                                   give(std::move(flow.part_npu)), give(std::move(flow.part_bytes)),
+                                  give(std::move(flow.node_part)),
                                   give(std::vector<std::uint8_t>(complete)),
                                   give(std::move(flow.contributors)));
         });

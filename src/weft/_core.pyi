@@ -437,8 +437,9 @@ class TraceFlow:
     def found(self) -> int: ...
     def take(
         self,
-    ) -> tuple[Int64, Int32, Int32, Int64, NDArray[np.uint8], NDArray[np.uint64]]:
-        """Offsets and parts, NPU and bytes of each part, which are complete, contributors."""
+    ) -> tuple[Int64, Int32, Int32, Int64, Int32, NDArray[np.uint8], NDArray[np.uint64]]:
+        """Parts by message (offsets, numbers), their NPUs and bytes, the part of each node that
+        computes, which messages are complete, and their contributors."""
 
 class TraceGraph:
     """The nodes of all ranks and the messages between them."""

@@ -28,7 +28,6 @@ from weft.formats.chakra._columns import (
 from weft.formats.chakra._files import TraceFiles, has_traces
 from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
-from weft.formats.chakra.foreign import read_foreign
 from weft.formats.frames import claim_limit
 from weft.formats.imported import Hints, Imported
 
@@ -80,6 +79,8 @@ def read(path: Path, hints: Hints) -> Imported:
     attributes, _ = files.read(0)
     if "weft.version" in attributes:
         return Imported(load(path), path)
+    from weft.formats.chakra.foreign import read_foreign  # seldom needed, and large
+
     return read_foreign(path, files, hints)
 
 

@@ -153,8 +153,12 @@ class _Matching:
     def _whole_size(self, shares: dict[Ends, int]) -> int:
         pattern, n = PATTERNS[self._kind], len(self._group)
         sizes = list(shares.values())
-        if len(sizes) == pattern.parts(n):
-            return sum(sizes) // (n if pattern.own_buffers else 1)
+        if pattern.own_buffers:  # all buffers are cut alike: a share is known from any sender
+            by_taker = {others: size for (_, others), size in shares.items()}
+            if len(by_taker) == pattern.shares(n):
+                return sum(by_taker.values())
+        elif len(sizes) == pattern.shares(n):
+            return sum(sizes)
         if not sizes or min(sizes) != max(sizes):
             raise FormatError(
                 f"{self._flows.nodes.path(0)}: its messages do not tell the size of the "

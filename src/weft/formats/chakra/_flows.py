@@ -34,6 +34,8 @@ class Flows:
         Where each part starts, or ends if it is collected.
     size
         Bytes of each part.
+    node_part
+        For each node that computes on one part alone, that part; else -1.
     complete
         For each message, whether it has all contributions.
     contributors
@@ -46,6 +48,7 @@ class Flows:
     part: Int32
     npu: Int32
     size: Int64
+    node_part: Int32
     complete: NDArray[np.bool_]
     contributors: NDArray[np.uint64]
 
@@ -121,7 +124,7 @@ class TraceFlow:
         flow = self._graph.follow(rank, ranks, direction, parts)
         if flow.fault != _core.TraceFault.none:
             raise self.nodes.error(flow.node, self._sentence(flow))
-        offsets, part, npu, size, complete, contributors = flow.take()
+        offsets, part, npu, size, node_part, complete, contributors = flow.take()
         return Flows(
             self.nodes,
             self.messages,
@@ -129,6 +132,7 @@ class TraceFlow:
             part,
             npu,
             size,
+            node_part,
             complete.astype(np.bool_),
             contributors.reshape(len(self.messages), words),
         )

@@ -14,21 +14,12 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Transfers, place
 from weft.formats.chakra._carried import Carried
-from weft.formats.chakra._columns import ragged
+from weft.formats.chakra._deps import Ordered, with_deps
 from weft.formats.chakra._flows import Flows, TraceFlow
-from weft.formats.chakra._rows import COMM_RECV, COMM_SEND
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Ordered:
-    """The table, and the message each row is from."""
-
-    transfers: Transfers
-    message: Int64
 
 
 def ordered(trace: TraceFlow, flows: Flows, carried: Carried) -> Ordered:
@@ -40,7 +31,15 @@ def ordered(trace: TraceFlow, flows: Flows, carried: Carried) -> Ordered:
     reduce = carried.demand.chunks.reduce[chunk] & ~flows.complete[message]
     rows = _Rows(message, chunk, flows.src[order], flows.dst[order], reduce)
     done = _with_scratch(rows, flows)
-    return replace(done, transfers=_with_deps(trace, done))
+    return replace(done, transfers=with_deps(trace, done, _node_chunks(flows, carried)))
+
+
+def _node_chunks(flows: Flows, carried: Carried) -> Int32:
+    """The chunk that each node computes on alone, or -1."""
+    alone = flows.node_part >= 0
+    chunks = np.full(len(alone), -1, dtype=np.int32)
+    chunks[alone] = carried.chunk[flows.node_part[alone]]
+    return chunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,90 +115,3 @@ def _counted(values: Int32) -> Int64:
     return found
 
 
-def _with_deps(trace: TraceFlow, done: Ordered) -> Transfers:
-    """The table with what nodes wait for besides the data that they pass on."""
-    later, earlier = _Waits(trace, done).unexplained()
-    first = np.searchsorted(done.message[order := np.argsort(done.message, kind="stable")],
-                            np.arange(len(trace.messages) + 1))
-    counts = np.diff(first)
-    # Every row of the one waits for every row of the other.
-    pairs = np.repeat(np.arange(len(later)), counts[later])
-    row = order[ragged(first[later], counts[later])]
-    width = counts[earlier][pairs]
-    row = np.repeat(row, width)
-    dep = order[ragged(first[earlier][pairs], width)]
-    kept = (dep < row) & (done.transfers.src[row] != done.transfers.dst[row])
-    row, dep = row[kept], dep[kept]
-    if len(row) == 0:
-        return done.transfers
-    pair = np.unique(row * len(done.message) + dep)
-    row, dep = np.divmod(pair, len(done.message))
-    counts = np.bincount(row, minlength=len(done.message))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return replace(done.transfers, dep_offsets=offsets, deps=dep.astype(np.int64))
-
-
-class _Waits:
-    """Pairs of messages of which one waits for the other."""
-
-    def __init__(self, trace: TraceFlow, done: Ordered) -> None:
-        self._nodes, self._messages = trace.nodes, trace.messages
-        chunks = int(done.transfers.chunk.max(initial=0)) + 1
-        keys = done.message * chunks + done.transfers.chunk
-        self._chunks, self._keys = chunks, np.unique(keys)
-        self._first = np.zeros(len(trace.messages), dtype=np.int64)
-        self._first[done.message[::-1]] = done.transfers.chunk[::-1]
-
-    def unexplained(self) -> tuple[Int64, Int64]:
-        """Messages that wait for others from which they do not get what they pass on."""
-        nodes = self._nodes
-        waiter = np.repeat(np.arange(len(nodes)), np.diff(nodes.offsets))
-        moves = self._messages.of[waiter] >= 0
-        later, node = self._messages.of[waiter[moves]], nodes.waits[moves]
-        receives = nodes.kind[waiter[moves]] == COMM_RECV
-        # What a COMM_RECV waits for only counts if it ends on the same NPU.
-        counts = ~(receives & (nodes.kind[node] == COMM_SEND))
-        later, node, receives = later[counts], node[counts], receives[counts]
-        earlier = self._nearest()[node]
-        sends = nodes.kind[node] == COMM_SEND
-        known = (earlier >= 0) & ~sends & ~receives & self._share(later, earlier)
-        later, node = self._spread_out(later[~known], node[~known])
-        earlier = self._messages.of[node]
-        known = (nodes.kind[node] == COMM_RECV) & self._share(later, earlier)
-        plain = ~known & (earlier != later)
-        return later[plain], earlier[plain]
-
-    def _nearest(self) -> Int64:
-        """The message of each node; of one that computes, the first it waits for directly."""
-        nodes, of = self._nodes, self._messages.of.copy()
-        waiter = np.repeat(np.arange(len(nodes)), np.diff(nodes.offsets))[::-1]
-        waited = nodes.waits[::-1]
-        direct = (self._messages.of[waiter] < 0) & (nodes.kind[waited] == COMM_RECV)
-        of[waiter[direct]] = self._messages.of[waited[direct]]
-        return of
-
-    def _share(self, one: Int64, other: Int64) -> Bool:
-        """Whether two messages have a chunk in common; one has all that the other has, or none."""
-        return self._carries(one, self._first[other]) | self._carries(other, self._first[one])
-
-    def _carries(self, message: Int64, chunk: Int64) -> Bool:
-        keys = message * self._chunks + chunk
-        at = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
-        found: Bool = self._keys[at] == keys if len(self._keys) else np.zeros(len(keys), np.bool_)
-        return found
-
-    def _spread_out(self, later: Int64, node: Int64) -> tuple[Int64, Int64]:
-        """Instead of a node that computes all that it waits for, over others like it too."""
-        nodes, done_later, done_node = self._nodes, [], []
-        while len(later):
-            moves = self._messages.of[node] >= 0
-            done_later.append(later[moves])
-            done_node.append(node[moves])
-            later, node = later[~moves], node[~moves]
-            counts = nodes.offsets[node + 1] - nodes.offsets[node]
-            later = np.repeat(later, counts)
-            node = nodes.waits[ragged(nodes.offsets[node], counts)]
-            pair = np.unique(later * len(nodes) + node)
-            later, node = np.divmod(pair, max(len(nodes), 1))
-        none = np.zeros(0, dtype=np.int64)
-        return np.concatenate([none, *done_later]), np.concatenate([none, *done_node])
