@@ -8,6 +8,13 @@ namespace weft::trace {
 namespace {
 
 constexpr std::int64_t nothing = -1;
+constexpr std::size_t most_parts = std::size_t{1} << 26;  // of all messages together
+constexpr std::size_t most_own = 4096;  // of an NPU: beyond, what it adds counts as something new
+
+// Sizes are below 2^60 each; sums stay where they can be compared.
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+    return std::min(a + b, std::int64_t{1} << 61);
+}
 
 // Parts with what is known of them; parts that turn out to be the same are joined.
 class Parts {
@@ -194,7 +201,7 @@ private:
             const auto part = parts_.find(pool_[k]);
             if (!first_time(part, stamp)) continue;
             pool_.push_back(part);
-            bytes += parts_.bytes(part);
+            bytes = plus(bytes, parts_.bytes(part));
         }
         return bytes;
     }
@@ -226,10 +233,11 @@ private:
     void add_own(std::int64_t stamp, std::int32_t npu, std::int64_t missing) {
         std::int64_t own = 0;
         const auto begin = pool_.size();
-        for (const auto part : parts_.of(npu)) {
-            const auto root = parts_.find(part);
+        const auto& candidates = parts_.of(npu);
+        for (std::size_t i = 0; i < std::min(candidates.size(), most_own); ++i) {
+            const auto root = parts_.find(candidates[i]);
             if (!first_time(root, stamp)) continue;
-            own += parts_.bytes(root);
+            own = plus(own, parts_.bytes(root));
             pool_.push_back(root);
             if (own > missing) break;
         }
@@ -240,7 +248,7 @@ private:
 
     void collect() {
         for (auto at = order_.rbegin(); at != order_.rend(); ++at)
-            if (open_[*at] && size_[*at] > 0 && !collect(*at)) return;
+            if (open_[*at] && size_[*at] > 0 && !(collect(*at) && small_enough(*at))) return;
     }
 
     bool collect(std::int64_t v) {
@@ -260,6 +268,10 @@ private:
         return true;
     }
 
+    bool small_enough(std::int64_t v) {
+        return pool_.size() <= most_parts || fail(Fault::too_many, node_[v], most_parts);
+    }
+
     std::int64_t receiver(std::int64_t v) const { return is_message(v) ? graph_.recv[v] : node_[v]; }
 
     bool collect_pieces(std::int64_t v) {
@@ -267,7 +279,7 @@ private:
         const auto stamp = ++stamp_;
         std::int64_t bytes = 0;
         for (const auto reader : readers(v))
-            if (open_[reader] && size_[reader] > 0) bytes += take(stamp, held_[reader]);
+            if (open_[reader] && size_[reader] > 0) bytes = plus(bytes, take(stamp, held_[reader]));
         if (bytes > size_[v]) return fail(Fault::mixed_use, receiver(v), bytes);
         if (bytes < size_[v]) add_own(stamp, place(v), size_[v] - bytes);
         held_[v] = {begin, static_cast<std::int64_t>(pool_.size())};
@@ -277,7 +289,7 @@ private:
     void spread() {
         for (const auto v : order_) {
             if (open_[v]) continue;
-            if (!(is_message(v) ? spread(v) : pass(v))) return;
+            if (!(is_message(v) ? spread(v) : pass(v)) || !small_enough(v)) return;
         }
     }
 
@@ -305,7 +317,7 @@ private:
         const auto begin = static_cast<std::int64_t>(pool_.size());
         const auto stamp = ++stamp_;
         std::int64_t bytes = 0;
-        for (const auto read : reads(m)) bytes += take(stamp, held_[read]);
+        for (const auto read : reads(m)) bytes = plus(bytes, take(stamp, held_[read]));
         if (bytes > size_[m]) {
             pool_.resize(static_cast<std::size_t>(begin));
             if (first == nothing) return choose(m, bytes);
@@ -322,7 +334,7 @@ private:
 
     std::int64_t bytes_of(Held held) const {
         std::int64_t bytes = 0;
-        for (auto k = held.begin; k < held.end; ++k) bytes += parts_.bytes(pool_[k]);
+        for (auto k = held.begin; k < held.end; ++k) bytes = plus(bytes, parts_.bytes(pool_[k]));
         return bytes;
     }
 
@@ -358,6 +370,10 @@ private:
             const auto first = flow_.parts.size();
             for (auto k = held_[m].begin; k < held_[m].end; ++k)
                 flow_.parts.push_back(numbered(pool_[k]));
+            if (flow_.parts.size() > most_parts) {
+                fail(Fault::too_many, node_[m], most_parts);
+                return;
+            }
             std::sort(flow_.parts.begin() + static_cast<std::ptrdiff_t>(first), flow_.parts.end());
             flow_.offsets.push_back(static_cast<std::int64_t>(flow_.parts.size()));
         }

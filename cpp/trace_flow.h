@@ -41,6 +41,7 @@ enum class Fault : std::int32_t {
     mixed_source,  // a COMM_SEND waits for more than it sends, and no choice is the only one
     mixed_use,     // what a COMM_RECV brings is passed on in pieces that do not add up
     unlike,        // two nodes that should have the same parts have others
+    too_many,      // messages have more parts in all than memory is spent on
 };
 
 struct Flow {

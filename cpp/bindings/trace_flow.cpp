@@ -33,7 +33,8 @@ void bind_trace_flow(nb::module_& module) {
         .value("none", Fault::none)
         .value("mixed_source", Fault::mixed_source)
         .value("mixed_use", Fault::mixed_use)
-        .value("unlike", Fault::unlike);
+        .value("unlike", Fault::unlike)
+        .value("too_many", Fault::too_many);
     nb::class_<Flow>(module, "TraceFlow")
         .def_ro("fault", &Flow::fault)
         .def_ro("node", &Flow::node)

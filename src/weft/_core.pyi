@@ -425,6 +425,7 @@ class TraceFault(Enum):
     mixed_source = 1
     mixed_use = 2
     unlike = 3
+    too_many = 4
 
 class TraceFlow:
     """What messages carry, or at which node that cannot be said."""
@@ -438,8 +439,11 @@ class TraceFlow:
     def take(
         self,
     ) -> tuple[Int64, Int32, Int32, Int64, Int32, NDArray[np.uint8], NDArray[np.uint64]]:
-        """Parts by message (offsets, numbers), their NPUs and bytes, the part of each node that
-        computes, which messages are complete, and their contributors."""
+        """Move out what was found; can be called once.
+
+        Parts by message (offsets, numbers), their NPUs and bytes, the part of each node that
+        computes, which messages are complete, and their contributors.
+        """
 
 class TraceGraph:
     """The nodes of all ranks and the messages between them."""

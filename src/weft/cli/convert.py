@@ -65,6 +65,16 @@ def convert(
     algorithm = progress.run("reading and verifying", work)
     # In this thread: an interrupt must reach it, so that it cleans up.
     size = conversion.write(algorithm)
+    seconds = time.perf_counter() - began
+    if not as_json:
+        click.echo(
+            f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
+            f"{ranks_of(algorithm)} ranks, {len(algorithm.transfers):,} transfers, verified; "
+            f"{size:,} B in {seconds:.2f} s"
+        )
+        return
+    import json
+
     figures = {
         "input": source.path,
         "output": output,
@@ -74,14 +84,6 @@ def convert(
         "ranks": ranks_of(algorithm),
         "transfers": len(algorithm.transfers),
         "bytes": size,
-        "seconds": time.perf_counter() - began,
+        "seconds": seconds,
     }
-    if as_json:
-        import json
-
-        click.echo(json.dumps(figures, indent=2))
-    else:
-        click.echo(
-            "{input} ({from}) -> {output} ({to}): {ranks} ranks, {transfers:,} transfers, verified; "
-            "{bytes:,} B in {seconds:.2f} s".format(**figures)
-        )
+    click.echo(json.dumps(figures, indent=2))

@@ -68,9 +68,7 @@ def input_options(metavar: str) -> Callable[[Callable[..., None]], Callable[...,
             "--group", metavar="NPUS", help="Who takes part, in order of rank; all by default."
         )
         @click.option("--root", type=int, metavar="NPU", help="For rooted patterns.")
-        @click.option(
-            "--pattern", metavar="FILE", help="For custom: a YAML or JSON list of moves."
-        )
+        @click.option("--pattern", metavar="FILE", help="For custom: a YAML or JSON list of moves.")
         @functools.wraps(command)
         def wrapped(
             *,

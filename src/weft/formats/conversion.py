@@ -50,7 +50,7 @@ class Conversion:
         return self.write_as or by_suffix(self.target)
 
     def check(self) -> None:
-        """Raise, before any work, if the target would take the source's place or options make no sense."""
+        """Raise, before any work, if the target is the source or options make no sense."""
         known_format(self.source_format)
         takes = known_format(self.target_format).options
         for name in self.options:
@@ -61,11 +61,13 @@ class Conversion:
             source, target = self.source.resolve(), self.target.resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise FormatError(f"cannot write {self.target}: {error}") from None
-        if target == source or (target in source.parents and not FORMATS[self.target_format].suffix):
+        if target == source or (
+            target in source.parents and not FORMATS[self.target_format].suffix
+        ):
             raise InputError(f"{self.target} is, or holds, what is read; choose another place")
 
     def read(self) -> Algorithm:
-        """The source's algorithm, which the judge found right; else a FormatError with the place."""
+        """The source's algorithm, verified; what is wrong is a FormatError with the place."""
         return read(self.source, self.hints, kind=self.source_format).verified()
 
     def write(self, algorithm: Algorithm) -> int:

@@ -39,7 +39,6 @@ class Hints:
     root: int | None = None
     moves: Sequence[Move] | None = None
 
-
     def demand(self, npus: int) -> Collective:
         """The collective, for a file that names chunks by number but not the collective."""
         if self.collective is None:

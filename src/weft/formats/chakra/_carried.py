@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weft.collective import PATTERNS, Chunks, Collective, all_to_allv, custom, permutation
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._cover import cover
-from weft.formats.chakra._flows import COLLECT, SPREAD, Flows
+from weft.formats.chakra._flows import Flows
 from weft.formats.imported import Hints
 from weft.units import format_size
 
@@ -22,6 +22,8 @@ Int32 = NDArray[np.int32]
 COLLECTED = ("reduce-scatter", "reduce", "scatter")
 # Boundaries other tools cut at: any byte, or elements and their blocks.
 ALIGNMENTS = (16, 1, 2, 4, 8, 32, 64, 128, 256, 512, 1024, 4096)
+
+_NEAR = 64  # groups that a part is tried with where no exact fit was found
 
 Ends = tuple[int, int]  # the NPU a part starts (or ends) at, and the others it is for, as bits
 
@@ -75,7 +77,7 @@ class _Matching:
             return self._assign(self._groups(self._wanted(demand.chunks)), [demand])
         wanted = self._wanted(self._sample().chunks)
         groups = self._groups(wanted)
-        return self._assign(groups, self._cuts(wanted, groups))
+        return self._assign(groups, self._cuts(groups))
 
     def _sample(self) -> Collective:
         """The collective with one chunk of one byte a share."""
@@ -95,13 +97,13 @@ class _Matching:
 
     def _wanted(self, chunks: Chunks) -> list[Ends]:
         """For each part the ends of the chunks it can be one of."""
-        known: dict[int, list[int]] = defaultdict(list)
-        for npu, others in dict.fromkeys(self._ends_of(chunks)):
+        known: dict[int, dict[int, None]] = defaultdict(dict)
+        for npu, others in self._ends_of(chunks):
             if others:
-                known[npu].append(others)
+                known[npu][others] = None
         return [self._nearest(part, known) for part in range(len(self._flows))]
 
-    def _nearest(self, part: int, known: dict[int, list[int]]) -> Ends:
+    def _nearest(self, part: int, known: dict[int, dict[int, None]]) -> Ends:
         npu = int(self._flows.npu[part])
         if npu not in known:
             does = "brings data that stays on" if self._ends else "sends data that starts on"
@@ -110,16 +112,17 @@ class _Matching:
                 int(self._nodes[part]),
                 f"{does} NPU {npu}{why}, but no chunk of the {self._kind} does",
             )
+        first, rest = next(iter(known[npu])), self._rests[part]
         if len(known[npu]) == 1:
-            return npu, known[npu][0]
-        fits = (others for others in known[npu] if others & self._rests[part])
-        return npu, next(fits, known[npu][0])
+            return npu, first
+        if rest & -rest in known[npu]:
+            return npu, rest & -rest
+        return npu, next((others for others in known[npu] if others & rest), first)
 
     def _pairs(self) -> list[Ends]:
         """For patterns between pairs: each part goes where it comes to rest."""
         return [
-            (int(npu), rest & -rest)
-            for npu, rest in zip(self._flows.npu, self._rests, strict=True)
+            (int(npu), rest & -rest) for npu, rest in zip(self._flows.npu, self._rests, strict=True)
         ]
 
     def _groups(self, wanted: list[Ends]) -> dict[tuple[Ends, int], list[list[int]]]:
@@ -127,16 +130,17 @@ class _Matching:
         alike: dict[tuple[Ends, int], list[int]] = defaultdict(list)
         for part, ends in enumerate(wanted):
             alike[ends, int(self._flows.size[part])].append(part)
-        return {key: same_chunk(self._covered(parts, key[0]), key[0][1], parts) for key, parts in alike.items()}
+        return {
+            (ends, size): same_chunk(self._covered(parts, ends), ends[1], parts)
+            for (ends, size), parts in alike.items()
+        }
 
     def _covered(self, parts: list[int], ends: Ends) -> list[int]:
         single = ends[1] & (ends[1] - 1) == 0
         found = self._rests if single else self._reached
         return [found[part] for part in parts]
 
-    def _cuts(
-        self, wanted: list[Ends], groups: dict[tuple[Ends, int], list[list[int]]]
-    ) -> Iterable[Collective]:
+    def _cuts(self, groups: dict[tuple[Ends, int], list[list[int]]]) -> list[Collective]:
         """Ways to cut the buffers that may give the parts."""
         shares: dict[Ends, int] = defaultdict(int)
         counts: dict[Ends, int] = defaultdict(int)
@@ -144,11 +148,15 @@ class _Matching:
             shares[ends] += size * len(parts)
             counts[ends] += len(parts)
         size = self._hints.size or self._whole_size(shares)
-        chunks = self._hints.chunks or max(counts.values(), default=1)
-        for alignment in ALIGNMENTS:
-            yield Collective.of(
-                self._kind, self._group, size, chunks, self._hints.root, alignment
-            )
+        found = {self._hints.chunks or max(counts.values(), default=1): None}
+        if self._hints.size is not None and self._hints.chunks is None and groups:
+            largest = max(bytes_ for _, bytes_ in groups)
+            found[max(1, size // PATTERNS[self._kind].shares(len(self._group)) // largest)] = None
+        return [
+            Collective.of(self._kind, self._group, size, chunks, self._hints.root, alignment)
+            for chunks in found
+            for alignment in ALIGNMENTS
+        ]
 
     def _whole_size(self, shares: dict[Ends, int]) -> int:
         pattern, n = PATTERNS[self._kind], len(self._group)
@@ -201,20 +209,25 @@ class _Matching:
         return rank[npu]
 
     def _assign(
-        self, groups: dict[tuple[Ends, int], list[list[int]]], cuts: Iterable[Collective]
+        self, groups: dict[tuple[Ends, int], list[list[int]]], cuts: Sequence[Collective]
     ) -> Carried:
-        """Take the first way of cutting that has a chunk for every group of parts."""
+        """Take the first way of cutting that has a chunk for every group of parts.
+
+        If there is none, one that has chunks of the right sizes, though fewer: what comes twice
+        is for the judge to name.
+        """
         failure: FormatError | None = None
-        for demand in cuts:
-            try:
-                return Carried(demand, self._numbered(groups, demand))
-            except FormatError as error:
-                failure = failure or error
+        for exact in (True, False):
+            for demand in cuts:
+                try:
+                    return Carried(demand, self._numbered(groups, demand, exact=exact))
+                except FormatError as error:
+                    failure = failure or error
         assert failure is not None
         raise failure
 
     def _numbered(
-        self, groups: dict[tuple[Ends, int], list[list[int]]], demand: Collective
+        self, groups: dict[tuple[Ends, int], list[list[int]]], demand: Collective, *, exact: bool
     ) -> Int32:
         free: dict[tuple[Ends, int], list[int]] = defaultdict(list)
         sizes = demand.chunks.bytes.tolist()
@@ -223,17 +236,17 @@ class _Matching:
         chunk = np.zeros(len(self._flows), dtype=np.int32)
         for key, found in groups.items():
             numbers = free.get(key, [])
-            if len(numbers) < len(found):
+            if len(numbers) < (len(found) if exact else 1):
                 raise self._surplus(found[len(numbers)][0], key[1], demand)
-            for number, parts in zip(numbers, found, strict=False):
-                chunk[parts] = number
+            for i, parts in enumerate(found):
+                chunk[parts] = numbers[min(i, len(numbers) - 1)]
         return chunk
 
     def _surplus(self, part: int, size: int, demand: Collective) -> FormatError:
         return self._flows.nodes.error(
             int(self._nodes[part]),
-            f"moves {size} B that are no chunk of a {self._kind} of {format_size(demand.size)} with "
-            f"{demand.chunks_per_share} chunks a share; --size and --chunks may say otherwise",
+            f"moves {size} B that are no chunk of the {self._kind} of {format_size(demand.size)} "
+            f"with {demand.chunks_per_share} chunks a share; --size and --chunks may say otherwise",
         )
 
 
@@ -241,9 +254,11 @@ def same_chunk(sets: Sequence[int], whole: int, parts: Sequence[int]) -> list[li
     """Group parts that together reach the whole; where they cannot, those that do not overlap."""
     groups = cover(sets, whole)
     if groups is None:
-        groups, filled = [], []
+        groups = []
+        filled: list[int] = []
         for i, mask in enumerate(sets):
-            fits = next((g for g, has in enumerate(filled) if not has & mask), None)
+            recent = range(max(0, len(groups) - _NEAR), len(groups))
+            fits = next((g for g in recent if not filled[g] & mask), None)
             if fits is None:
                 groups.append([i])
                 filled.append(mask)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MAX_STEPS = 200_000
+STEPS_A_SET = 50
 
 
 def cover(sets: Sequence[int], whole: int) -> list[list[int]] | None:
-    """Put sets (bit masks) into groups of which each makes up `whole` exactly; None if none is found.
+    """Put sets (bit masks) into groups of which each makes up `whole`; None if none are found.
 
-    Sets outside `whole` go with the first group. The search gives up after `MAX_STEPS`.
+    Sets outside `whole` go with the first group. The search gives up after some steps a set.
     """
     inside = [mask & whole for mask in sets]
     if all(mask == whole for mask in inside):
@@ -29,20 +29,22 @@ class _Search:
                 self._with_bit.setdefault(bit, []).append(i)
         self._used = [mask == 0 for mask in sets]
         self._left = self._used.count(False)
+        self._low = 0  # all before it are used
 
     def run(self) -> list[list[int]] | None:
         chosen: list[int] = []  # sets in the order they were put in groups
         filled = 0  # what the group at hand has
         tries = [iter(self._starts())]
-        for _ in range(MAX_STEPS):
+        for _ in range(1000 + STEPS_A_SET * len(self._sets)):
             if not tries:
                 return None
-            pick = next((i for i in tries[-1] if not self._used[i] and not self._sets[i] & filled), None)
+            pick = next((i for i in tries[-1] if self._fits(i, filled)), None)
             if pick is None:
                 tries.pop()
                 if chosen:
                     undone = chosen.pop()
                     self._used[undone] = False
+                    self._low = min(self._low, undone)
                     self._left += 1
                     filled = (filled or self._whole) & ~self._sets[undone]
                 continue
@@ -59,7 +61,12 @@ class _Search:
 
     def _starts(self) -> list[int]:
         """A new group begins with the first set that is left: it has to go somewhere."""
-        return next(([i] for i, used in enumerate(self._used) if not used), [])
+        while self._low < len(self._used) and self._used[self._low]:
+            self._low += 1
+        return [self._low] if self._low < len(self._used) else []
+
+    def _fits(self, i: int, filled: int) -> bool:
+        return not self._used[i] and not self._sets[i] & filled
 
     def _next(self, filled: int) -> list[int]:
         if filled == 0:

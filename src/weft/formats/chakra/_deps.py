@@ -16,6 +16,8 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
+MOST_STEPS = 200_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
@@ -94,7 +96,13 @@ def _unexplained(
     sends = nodes.kind[waiter[wait]] == COMM_SEND  # a COMM_RECV passes nothing on
     node = nodes.waits[wait]
     found: list[tuple[Int64, Int64]] = []
+    left_to_do = MOST_STEPS
     while len(row):
+        left_to_do -= len(row) + 1000  # a step costs something even if it is small
+        if left_to_do < 0:
+            raise nodes.error(
+                int(node[0]), "is waited for over too many nodes that compute to follow them all"
+            )
         chunk = rows.chunk[row]
         known = (of[node] < 0) & (node_chunk[node] == chunk)
         arrives = nodes.kind[node] == COMM_RECV

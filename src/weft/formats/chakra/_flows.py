@@ -150,4 +150,6 @@ class TraceFlow:
                 f"receives {size} B of which {flow.found} B are passed on, and nothing says how "
                 f"they fit together; {advice}"
             )
+        if flow.fault == _core.TraceFault.too_many:
+            return f"and those before it carry more than {flow.found} pieces of data in all"
         return f"brings together messages that are cut in different pieces; {advice}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +103,7 @@ def through_sends(nodes: TraceNodes) -> TraceNodes:
     order = np.argsort(owner, kind="stable")
     offsets = np.searchsorted(owner[order], np.arange(len(nodes) + len(sends) + 1))
 
-    def grown(column: NDArray[np.generic]) -> NDArray[np.generic]:
+    def grown(column: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([column, column[sends]])
 
     return replace(
@@ -127,7 +128,7 @@ def read_nodes(files: TraceFiles) -> TraceNodes:
     any_data = any(part.has_data for part in parts)
     labelled = all(part.chunks is not None for part in parts)
 
-    def joined(name: str) -> NDArray[np.generic]:
+    def joined(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(part, name) for part in parts])
 
     counts = joined("wait_counts")
@@ -137,17 +138,17 @@ def read_nodes(files: TraceFiles) -> TraceNodes:
     return TraceNodes(
         files,
         firsts,
-        joined("number"),  # type: ignore[arg-type]
+        joined("number"),
         np.repeat(np.arange(len(parts), dtype=np.int32), np.diff(firsts)),
-        joined("kind"),  # type: ignore[arg-type]
-        joined("peer"),  # type: ignore[arg-type]
-        joined("size"),  # type: ignore[arg-type]
-        joined("tag"),  # type: ignore[arg-type]
+        joined("kind"),
+        joined("peer"),
+        joined("size"),
+        joined("tag"),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.concatenate(waits).astype(np.int64),
         # Some writers know one kind of dependency only.
-        joined("is_data") if any_data else np.ones(int(counts.sum()), dtype=np.bool_),  # type: ignore[arg-type]
-        chunks if labelled else None,  # type: ignore[arg-type]
+        joined("is_data") if any_data else np.ones(int(counts.sum()), dtype=np.bool_),
+        chunks if labelled else None,  # type: ignore[arg-type]  # three columns
     )
 
 
@@ -277,7 +278,11 @@ def _depths(nodes: TraceNodes) -> Int32:
 
 
 def _sorted(
-    nodes: TraceNodes, which: Int64, src: NDArray[np.integer], dst: NDArray[np.integer], depth: Int32
+    nodes: TraceNodes,
+    which: Int64,
+    src: NDArray[np.integer],
+    dst: NDArray[np.integer],
+    depth: Int32,
 ) -> tuple[Int64, Int64]:
     """Nodes by what must be equal at both ends, then in an order that their file allows."""
     keys = np.stack([src, dst, nodes.tag[which] % TAGS, nodes.size[which]]).astype(np.int64)

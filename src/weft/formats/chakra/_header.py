@@ -196,9 +196,7 @@ def read_demands(header: Header, columns: Columns, limit: int) -> tuple[Collecti
     claims, at, demands = 0, 0, []
     parts = _PartReader(columns)
     for demand in header.demands:
-        claims += claimed_chunks(
-            demand.kind, demand.ranks, demand.parts, demand.chunks_per_share
-        )
+        claims += claimed_chunks(demand.kind, demand.ranks, demand.parts, demand.chunks_per_share)
         group = members[at : at + max(demand.ranks, 0)]
         at += len(group)
         if claims > limit or len(group) != demand.ranks or (group >= header.npus).any():

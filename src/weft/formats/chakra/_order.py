@@ -8,6 +8,7 @@ wait for that, the row goes to scratch, and a local row adds it later.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,18 +66,18 @@ def _with_scratch(rows: _Rows, flows: Flows) -> Ordered:
     # Local rows stand just before the row that needs the sum.
     order = np.argsort(np.concatenate([np.arange(count) * 2 + 1, until[late] * 2]), kind="stable")
 
-    def merged(first: NDArray[np.generic], second: NDArray[np.generic]) -> NDArray[np.generic]:
+    def merged(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([first, second])[order]
 
     table = Transfers(
-        merged(rows.chunk, rows.chunk[late]),  # type: ignore[arg-type]
-        merged(rows.src, rows.dst[late]),  # type: ignore[arg-type]
-        merged(rows.dst, rows.dst[late]),  # type: ignore[arg-type]
-        merged(reduce, np.ones(len(late), dtype=np.bool_)),  # type: ignore[arg-type]
-        src_place=merged(reads, slots),  # type: ignore[arg-type]
-        dst_place=merged(writes, home[late]),  # type: ignore[arg-type]
+        merged(rows.chunk, rows.chunk[late]),
+        merged(rows.src, rows.dst[late]),
+        merged(rows.dst, rows.dst[late]),
+        merged(reduce, np.ones(len(late), dtype=np.bool_)),
+        src_place=merged(reads, slots),
+        dst_place=merged(writes, home[late]),
     )
-    return Ordered(table, merged(rows.message, rows.message[late]))  # type: ignore[arg-type]
+    return Ordered(table, merged(rows.message, rows.message[late]))
 
 
 def _added_before(rows: _Rows, flows: Flows) -> Int64:
@@ -113,5 +114,3 @@ def _counted(values: Int32) -> Int64:
     found = np.zeros(len(values), dtype=np.int64)
     found[order] = np.arange(len(values)) - np.repeat(starts, counts)
     return found
-
-

@@ -16,10 +16,10 @@ from weft.formats.imported import Hints
 
 Int64 = NDArray[np.int64]
 
+MOST_ROWS = 1 << 26
 
-def by_pairs(
-    trace: TraceFlow, group: Sequence[int], hints: Hints
-) -> tuple[Flows, Carried] | None:
+
+def by_pairs(trace: TraceFlow, group: Sequence[int], hints: Hints) -> tuple[Flows, Carried] | None:
     """Take it that a message has a chunk from each NPU it may come from to each it may go to.
 
     So it is where any two NPUs have one way between them, as in hierarchical algorithms and
@@ -33,14 +33,15 @@ def by_pairs(
     sizes = trace.nodes.size[trace.messages.send].tolist()
     share = hints.size // n if hints.size is not None else None
     for message, size in enumerate(sizes):
+        node = trace.messages.send[message]
         pairs = [
             rank[a] * n + rank[b]
-            for a in _bits(sources[trace.messages.send[message]])
-            for b in _bits(targets[trace.messages.send[message]])
+            for a in _bits(sources[node])
+            for b in _bits(targets[node])
             if a != b and a in rank and b in rank
         ]
         share = share or size // max(len(pairs), 1)
-        if share * len(pairs) != size:
+        if share * len(pairs) != size or len(rows) > MOST_ROWS:
             return None
         rows += [message] * len(pairs)
         chunks += pairs

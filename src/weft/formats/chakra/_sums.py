@@ -99,7 +99,9 @@ def _demand(
         )
     ascending = sorted(range(len(sizes)), key=lambda i: (sizes[i], i))
     for alignment in ALIGNMENTS if len(sizes) % len(group) == 0 else ():
-        demand = Collective.of("all-reduce", group, total, len(sizes) // len(group), None, alignment)
+        demand = Collective.of(
+            "all-reduce", group, total, len(sizes) // len(group), None, alignment
+        )
         order = np.argsort(demand.chunks.bytes, kind="stable")
         if demand.chunks.bytes[order].tolist() == [sizes[i] for i in ascending]:
             numbers = [0] * len(sizes)

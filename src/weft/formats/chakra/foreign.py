@@ -1,4 +1,4 @@
-"""Traces that others wrote: messages without chunks become an algorithm once the collective is named.
+"""Traces that others wrote: messages become an algorithm once the user names the collective.
 
 Nodes say who sends how many bytes to whom, and after what; not what the bytes are. That is found
 out by following what nodes wait for (`docs/formats.md` has the rules). Nothing here proves

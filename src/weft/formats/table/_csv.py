@@ -1,10 +1,11 @@
-"""The rows of an algorithm as CSV, for people and spreadsheets; the collective is told beside it."""
+"""The rows of an algorithm as CSV, for people and spreadsheets; the user names the collective."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,7 @@ def write_csv(algorithm: Algorithm, path: Path) -> None:
             columns[name] = column.tolist()
     if rows.dep_offsets is not None and rows.deps is not None:
         marks, deps = rows.dep_offsets.tolist(), rows.deps.tolist()
-        columns["deps"] = [
-            " ".join(map(str, deps[a:b])) for a, b in zip(marks[:-1], marks[1:], strict=True)
-        ]
+        columns["deps"] = [" ".join(map(str, deps[a:b])) for a, b in pairwise(marks)]
     lines = [",".join(columns)]
     lines += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
     new_file(path, ("\n".join(lines) + "\n").encode())

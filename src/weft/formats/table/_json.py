@@ -1,4 +1,4 @@
-"""An algorithm as one JSON document: collectives, columns of transfers and, if timed, the network."""
+"""An algorithm as one JSON document: collectives, columns of transfers, perhaps a network."""
 
 from __future__ import annotations
 
@@ -76,8 +76,7 @@ def write_json(algorithm: Algorithm, path: Path) -> None:
         transfers=records.TransferColumns(**columns),
         topology=_topology_record(algorithm.topology),
         routes=_route_record(algorithm.routes),
-        cost=algorithm.cost
-        and records.CostRecord(algorithm.cost.latency_model, algorithm.cost.switching),
+        cost=_cost_record(algorithm.cost),
         provenance={name: _plain(value) for name, value in algorithm.provenance.items()},
     )
     new_file(path, msgspec.json.encode(document) + b"\n")
@@ -90,11 +89,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _collective_record(demand: Collective) -> records.CollectiveRecord:
-    parts = demand.parts and records.Parts(
-        **{name: getattr(demand.parts, name).tolist() for name in PART_TYPES},
-        sets=[demand.parts.members(s).tolist() for s in range(len(demand.parts.set_sizes))],
+def _cost_record(cost: CostModel | None) -> records.CostRecord | None:
+    return None if cost is None else records.CostRecord(cost.latency_model, cost.switching)
+
+
+def _part_record(parts: Chunks | None) -> records.Parts | None:
+    if parts is None:
+        return None
+    return records.Parts(
+        **{name: getattr(parts, name).tolist() for name in PART_TYPES},
+        sets=[parts.members(number).tolist() for number in range(len(parts.set_sizes))],
     )
+
+
+def _collective_record(demand: Collective) -> records.CollectiveRecord:
     return records.CollectiveRecord(
         demand.kind,
         list(demand.group),
@@ -103,7 +111,7 @@ def _collective_record(demand: Collective) -> records.CollectiveRecord:
         demand.root,
         demand.alignment,
         demand.relay,
-        parts,
+        _part_record(demand.parts),
     )
 
 
@@ -156,8 +164,7 @@ def _algorithm(document: Document) -> Algorithm:
     with placed("routes", ("routes",)):
         routes = None if record.routes is None else _routes(record.routes, topology)
     with placed("cost", ("cost",)):
-        # CostModel itself refuses names it does not know.
-        cost = record.cost and CostModel(record.cost.latency_model, record.cost.switching)  # type: ignore[arg-type]
+        cost = None if record.cost is None else _cost(record.cost)
     with placed("transfers", ("transfers",)):
         rows = _transfers(record.transfers)
         provenance = MappingProxyType(record.provenance)
@@ -207,7 +214,8 @@ def _parts(record: records.Parts) -> Chunks:
 
 
 def _topology(record: records.TopologyRecord, limit: int) -> Topology:
-    links = {name: _numbers(name, getattr(record.links, name)) for name in record.links.__struct_fields__}
+    names = record.links.__struct_fields__
+    links = {name: _numbers(name, getattr(record.links, name)) for name in names}
     if len({len(column) for column in links.values()}) > 1:
         raise InputError("the columns of the links differ in length")
     if not (1 <= record.npus <= limit and 0 <= record.switches <= limit):
@@ -231,6 +239,11 @@ def _routes(record: records.RouteColumns, topology: Topology | None) -> Routes:
     if offsets[-1] != len(links):
         raise InputError(f"lengths of {offsets[-1]} links in all, but there are {len(links)}")
     return Routes(offsets, links.astype(np.int32))
+
+
+def _cost(record: records.CostRecord) -> CostModel:
+    # CostModel itself refuses names it does not know.
+    return CostModel(record.latency_model, record.switching)  # type: ignore[arg-type]
 
 
 def _transfers(record: records.TransferColumns) -> Transfers:
