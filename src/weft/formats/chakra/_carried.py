@@ -150,8 +150,11 @@ class _Matching:
         size = self._hints.size or self._whole_size(shares)
         found = {self._hints.chunks or max(counts.values(), default=1): None}
         if self._hints.size is not None and self._hints.chunks is None and groups:
-            largest = max(bytes_ for _, bytes_ in groups)
-            found[max(1, size // PATTERNS[self._kind].shares(len(self._group)) // largest)] = None
+            piece = max(bytes_ for _, bytes_ in groups) * PATTERNS[self._kind].shares(
+                len(self._group)
+            )
+            if size % piece == 0:
+                found[size // piece] = None
         return [
             Collective.of(self._kind, self._group, size, chunks, self._hints.root, alignment)
             for chunks in found

@@ -57,22 +57,21 @@ class _Reader:
         self._trace = TraceFlow(nodes, self._messages)
 
     def read(self) -> Imported:
-        first: Imported | None = None
-        failure: FormatError | None = None
+        outcome: Imported | FormatError | None = None  # of the first way
         for way in (self._by_labels, self._by_flow, self._by_pairs, self._through_sends):
             try:
                 found = way()
             except FormatError as error:
-                failure = failure or error
+                outcome = outcome or error
                 continue
             if found is not None and verify(found.algorithm):
                 return found
-            first = first or found
-        if first is None:
-            assert failure is not None
-            raise failure
-        self._blame_tags(first)
-        return first
+            outcome = outcome or found
+        if not isinstance(outcome, Imported):
+            assert outcome is not None
+            raise outcome
+        self._blame_tags(outcome)
+        return outcome
 
     def _blame_tags(self, found: Imported) -> None:
         """Say so if what is wrong may come from tags that are used twice."""
