@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -79,12 +80,17 @@ def write_json(algorithm: Algorithm, path: Path) -> None:
         cost=_cost_record(algorithm.cost),
         provenance={name: _plain(value) for name, value in algorithm.provenance.items()},
     )
-    new_file(path, msgspec.json.encode(document) + b"\n")
+    new_file(path, msgspec.json.encode(document, enc_hook=_plain) + b"\n")
+
+
+def _finite(value: str | float) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _plain(value: Any) -> Any:
+    """A value of Python's own that JSON can hold."""
     value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, str | int | float | bool):
+    if not isinstance(value, str | int | float | bool) or not _finite(value):
         raise InputError(f"the provenance cannot be written as JSON: {value!r} is no plain value")
     return value
 
