@@ -13,26 +13,29 @@ struct Plan::Rank {
     std::int32_t npu;
     std::span<const std::int32_t> rows;
     std::vector<std::int32_t> last_node = {};  // of each of the rows so far, on this rank
+    // Of each row, where some wait for their turn: its first node, and the node that brings what
+    // it sends.
+    std::vector<std::int32_t> first_node = {}, source = {};
     Nodes nodes = {};
 
     std::int32_t newest() const { return static_cast<std::int32_t>(nodes.size()) - 1; }
 
     void add(NodeType type) { nodes.add(nodes.size(), type); }
     void wait(std::int32_t node) { nodes.data.ids.push_back(static_cast<std::uint64_t>(node)); }
+    void hold(std::int32_t node) { nodes.ctrl.ids.push_back(static_cast<std::uint64_t>(node)); }
     void close() {
         nodes.ctrl.close();
         nodes.data.close();
     }
 
-    // The node in which an earlier row ends on this rank.
-    std::int32_t end_of(std::int64_t row) const {
+    std::size_t position(std::int64_t row) const {
         const auto at = std::lower_bound(rows.begin(), rows.end(), row);
-        return last_node[static_cast<std::size_t>(at - rows.begin())];
+        return static_cast<std::size_t>(at - rows.begin());
     }
 };
 
-Plan::Plan(Transfers transfers, std::int32_t npus)
-    : table_(transfers), offsets_(static_cast<std::size_t>(npus) + 1, 0),
+Plan::Plan(Transfers transfers, std::int32_t npus, Pace pace)
+    : table_(transfers), pace_(pace), offsets_(static_cast<std::size_t>(npus) + 1, 0),
       home_writer_(transfers.chunk_bytes.size(), nobody) {
     const auto count = static_cast<std::int32_t>(table_.chunk.size());
     for (std::int32_t row = 0; row < count; ++row) {
@@ -65,9 +68,29 @@ Nodes Plan::nodes(std::int32_t npu) {
         rank.add(comp);
         rank.close();
     }
+    if (!pace_.gate.empty()) find_sources(rank);
     for (const std::int32_t row : rank.rows) add_row(rank, row);
     forget(npu);
     return std::move(rank.nodes);
+}
+
+std::int32_t Plan::node_count(std::int32_t npu, std::int32_t row) const {
+    if (table_.src[row] == table_.dst[row]) return 1;
+    if (table_.src[row] == npu) return gated(row) ? 2 : 1;
+    return 1 + (delayed(row) ? 1 : 0) + (table_.reduce[row] ? 1 : 0);
+}
+
+// A gate may wait for what a later row of the table sends, so this comes before the nodes.
+void Plan::find_sources(Rank& rank) {
+    std::int32_t next = 0;
+    for (const std::int32_t row : rank.rows) {
+        const bool sent = table_.src[row] == rank.npu && table_.dst[row] != rank.npu;
+        rank.first_node.push_back(next);
+        rank.source.push_back(sent ? writer(table_.reads(row)) : nobody);
+        next += node_count(rank.npu, row);
+        if (!sent) writer(table_.writes(row)) = next - 1;
+    }
+    forget(rank.npu);
 }
 
 void Plan::add_row(Rank& rank, std::int32_t row) {
@@ -89,22 +112,39 @@ void Plan::add_local(Rank& rank, std::int32_t row) {
 }
 
 void Plan::add_send(Rank& rank, std::int32_t row) {
+    if (gated(row)) add_gate(rank, row);
+    const std::int32_t opened = rank.newest();
     rank.add(comm_send);
     rank.nodes.set(comm_dst, table_.dst[row]);
-    rank.nodes.set(comm_size, table_.chunk_bytes[table_.chunk[row]]);
-    rank.nodes.set(comm_tag, row);
+    set_message(rank, row);
     wait_for_writer(rank, table_.reads(row));
+    if (gated(row)) rank.hold(opened);
+    else wait_for_rows(rank, row);
+    rank.close();
+}
+
+// Nothing but control: data dependencies are the same with gates and without.
+void Plan::add_gate(Rank& rank, std::int32_t row) {
+    rank.add(comp);
+    if (const std::int32_t node = writer(table_.reads(row)); node != nobody) rank.hold(node);
     wait_for_rows(rank, row);
+    wait_for_turn(rank, row);
     rank.close();
 }
 
 void Plan::add_receive(Rank& rank, std::int32_t row) {
     rank.add(comm_recv);
     rank.nodes.set(comm_src, table_.src[row]);
-    rank.nodes.set(comm_size, table_.chunk_bytes[table_.chunk[row]]);
-    rank.nodes.set(comm_tag, row);
+    set_message(rank, row);
     wait_for_rows(rank, row);
     rank.close();
+    if (delayed(row)) {
+        const std::int32_t arrived = rank.newest();
+        rank.add(comp);
+        rank.nodes.duration.back() = static_cast<std::uint64_t>(pace_.delay[row]);
+        rank.wait(arrived);
+        rank.close();
+    }
     const std::int32_t received = rank.newest(), to = table_.writes(row);
     if (table_.reduce[row]) {
         rank.add(comp);
@@ -113,6 +153,15 @@ void Plan::add_receive(Rank& rank, std::int32_t row) {
         rank.close();
     }
     writer(to) = rank.newest();
+}
+
+void Plan::set_message(Rank& rank, std::int32_t row) const {
+    rank.nodes.set(comm_size, table_.chunk_bytes[table_.chunk[row]]);
+    rank.nodes.set(comm_tag, row);
+    if (pace_.piece_count.empty()) return;
+    rank.nodes.set(msg_chunk_cnt, pace_.piece_count[row]);
+    rank.nodes.set(msg_chunk_idx, pace_.piece_index[row]);
+    rank.nodes.set(total_chunk_cnt, pace_.pieces);
 }
 
 void Plan::wait_for_writer(Rank& rank, std::int32_t place) {
@@ -124,7 +173,16 @@ void Plan::wait_for_rows(Rank& rank, std::int32_t row) {
     if (!table_.has_deps()) return;
     for (auto k = table_.dep_offsets[row]; k < table_.dep_offsets[row + 1]; ++k)
         if (const std::int64_t dep = table_.deps[k]; table_.dst[dep] == rank.npu)
-            rank.nodes.ctrl.ids.push_back(static_cast<std::uint64_t>(rank.end_of(dep)));
+            rank.hold(rank.last_node[rank.position(dep)]);
+}
+
+// The row before this one on the link starts when its own gate opens or its data has come.
+void Plan::wait_for_turn(Rank& rank, std::int32_t row) {
+    const std::int32_t before = pace_.after.empty() ? nobody : pace_.after[row];
+    if (before == nobody) return;
+    const std::size_t at = rank.position(before);
+    const std::int32_t node = gated(before) ? rank.first_node[at] : rank.source[at];
+    if (node != nobody) rank.hold(node);
 }
 
 std::int32_t& Plan::writer(std::int32_t place) {

@@ -27,14 +27,26 @@ struct Transfers {
     }
 };
 
+// What a reader that starts every send as soon as its data is there must be told besides. Columns
+// by row, or empty.
+struct Pace {
+    std::span<const bool> gate;           // whether a COMP stands before the row's send
+    std::span<const std::int32_t> after;  // such a gate opens after this row's data came; -1: none
+    std::span<const std::int32_t> delay;  // microseconds from a row's arrival to its use
+    std::span<const std::int32_t> piece_count, piece_index;  // msg_chunk_cnt, msg_chunk_idx
+    std::int32_t pieces = 0;                                 // total_chunk_cnt
+};
+
 // Makes the nodes of one rank after the other; takes 8 bytes a row besides the table.
 //
 // A row is a COMM_SEND on its source and a COMM_RECV on its destination, followed there by a
 // COMP if it reduces; a row from an NPU to itself is one COMP. The tag is the row's number.
+// A delayed row has a COMP of that duration after its COMM_RECV. Of two sends with gates on one
+// NPU, the one that comes `after` the other is started at least one COMP later.
 class Plan {
 public:
     // The table must be sound: all numbers in range, dependencies on earlier rows.
-    Plan(Transfers transfers, std::int32_t npus);
+    Plan(Transfers transfers, std::int32_t npus, Pace pace = {});
 
     Nodes nodes(std::int32_t npu);
     // The rows that `npu` sends or copies, ascending.
@@ -44,16 +56,24 @@ private:
     struct Rank;  // what is known while one rank's nodes are made
 
     std::span<const std::int32_t> rows(std::int32_t npu) const;
+    bool gated(std::int64_t row) const { return !pace_.gate.empty() && pace_.gate[row]; }
+    bool delayed(std::int64_t row) const { return !pace_.delay.empty() && pace_.delay[row] > 0; }
+    std::int32_t node_count(std::int32_t npu, std::int32_t row) const;
+    void find_sources(Rank& rank);
     void add_row(Rank& rank, std::int32_t row);
     void add_local(Rank& rank, std::int32_t row);
     void add_send(Rank& rank, std::int32_t row);
+    void add_gate(Rank& rank, std::int32_t row);
     void add_receive(Rank& rank, std::int32_t row);
+    void set_message(Rank& rank, std::int32_t row) const;
     void wait_for_writer(Rank& rank, std::int32_t place);
     void wait_for_rows(Rank& rank, std::int32_t row);
+    void wait_for_turn(Rank& rank, std::int32_t row);
     std::int32_t& writer(std::int32_t place);
     void forget(std::int32_t npu);
 
     Transfers table_;
+    Pace pace_;
     std::vector<std::int64_t> offsets_;  // rows that touch each NPU, ascending
     std::vector<std::int32_t> rows_;
     // Node that last wrote each place of the rank at hand, -1: none. Home places lie in a plain

@@ -58,6 +58,8 @@ void forget_value(Attribute& attribute) {
     attribute.texts.clear();
 }
 
+}  // namespace
+
 // Of several values the last counts, but two lists of one kind are one list: so says protobuf.
 void read_attribute(Reader reader, Attribute& into) {
     into.name.clear();
@@ -81,6 +83,8 @@ void read_attribute(Reader reader, Attribute& into) {
         else read_value(reader, base_of(field), into);
     }
 }
+
+namespace {
 
 Metadata read_metadata(Reader reader) {
     Metadata metadata;
@@ -153,6 +157,8 @@ private:
     Attribute attribute_;  // reused: a node's attributes then take no memory of their own
 };
 
+}  // namespace
+
 Reader next_frame(Reader& reader) {
     const Reader at = reader;
     Reader length = reader;
@@ -160,8 +166,6 @@ Reader next_frame(Reader& reader) {
         at.fail("the length of a message has more than 5 bytes");
     return reader.message();
 }
-
-}  // namespace
 
 Trace read_trace(std::string_view file, bool with_names) {
     Trace trace;

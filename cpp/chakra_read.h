@@ -12,6 +12,12 @@ struct Trace {
     Nodes nodes;
 };
 
+// The next message of a file; the reader moves past it.
+wire::Reader next_frame(wire::Reader& reader);
+
+// An attribute of a node or of the metadata; what `into` held before is forgotten.
+void read_attribute(wire::Reader reader, Attribute& into);
+
 // Throws std::invalid_argument naming the byte where the file stops making sense.
 Trace read_trace(std::string_view file, bool with_names);
 

@@ -138,7 +138,7 @@ private:
         wishes_.resize(wish_offsets_.back());
         std::vector<std::int64_t> next(wish_offsets_.begin(), wish_offsets_.end() - 1);
         for (std::size_t e = 0; e < program_.edges.size(); ++e)
-            if (counts(e)) wishes_[next[program_.edges.to[e] / 2]++] = program_.edges.from[e] / 2;
+            if (counts(e)) wishes_[next[program_.edges.to[e] / 2]++] = e;
     }
 
     // The value leaves its cell before that is overwritten, and waits in a slot of its own.
@@ -154,12 +154,13 @@ private:
         add_row(action, flying_[action], program_.npu[to], to);
     }
 
+    // A cell that once held its result keeps that name: what lies there later is no result.
     void add_row(std::int64_t action, Cell& from, std::int32_t src, std::int32_t to) {
         Cell& cell = cells_[to];
         std::int32_t place = cell.place;
-        if (!program_.reduce[action] && program_.result_place[to] >= 0)
-            place = program_.result[to] == from.chunk ? program_.result_place[to]
-                                                      : program_.place[to];
+        if (!program_.reduce[action] && program_.result_place[to] >= 0 &&
+            program_.result[to] == from.chunk)
+            place = program_.result_place[to];
         put(action, from, src, cell, program_.npu[to], place, program_.reduce[action]);
     }
 
@@ -195,10 +196,14 @@ private:
         if (!adds && to.readers.empty() && to.writer >= 0) wait(row, to.writer);
     }
 
+    // Of the two rows of a detour, one reads and the other writes; any other row does both.
     void wait_for_wishes(std::int64_t row, std::int64_t action) {
-        if (row != first_row_[action]) return;
-        for (auto w = wish_offsets_[action]; w < wish_offsets_[action + 1]; ++w)
-            if (last_row_[wishes_[w]] >= 0 && wishes_[w] != action) wait(row, last_row_[wishes_[w]]);
+        const bool reads = row == first_row_[action], writes = !reads || !detour_[action];
+        for (auto w = wish_offsets_[action]; w < wish_offsets_[action + 1]; ++w) {
+            const auto earlier = program_.edges.from[wishes_[w]] / 2;
+            if (program_.edges.to[wishes_[w]] % 2 == 0 ? !reads : !writes) continue;
+            if (last_row_[earlier] >= 0 && earlier != action) wait(row, last_row_[earlier]);
+        }
     }
 
     void wait(std::int64_t row, std::int64_t earlier) {
@@ -228,7 +233,8 @@ private:
     std::vector<Cell> cells_;
     std::vector<Cell> flying_;  // values of detours, by action
     std::vector<std::int32_t> free_slot_;
-    std::vector<std::int64_t> first_row_, last_row_, wish_offsets_, wishes_;
+    std::vector<std::int64_t> first_row_, last_row_, wish_offsets_;
+    std::vector<std::size_t> wishes_;  // edges, by the action that waits
     std::vector<std::array<std::int64_t, 2>> causes_;  // rows whose data each row needs
     std::vector<std::int64_t> stack_;
     Woven woven_;

@@ -187,16 +187,17 @@ private:
             }
     }
 
-    // The result lies in OUTPUT if anything was written there, else in HOME or INPUT.
+    // The result lies in OUTPUT if anything was written there, else in HOME or INPUT. Both hold at
+    // first what the NPU brings; once one is written, the other counts only if it is written too.
     std::optional<Violation> end_of(std::int32_t npu, std::int32_t chunk) const {
         if (memory_.was_written(npu, place_of(output, chunk)))
             return wrong_with(memory_.read(npu, place_of(output, chunk)), npu, chunk);
-        const Held at_home = memory_.read(npu, place_of(home, chunk));
-        const auto wrong = wrong_with(at_home, npu, chunk);
-        if (!wrong) return wrong;
-        const Held at_input = memory_.read(npu, place_of(input, chunk));
-        const auto also_wrong = wrong_with(at_input, npu, chunk);
-        return also_wrong && at_home ? wrong : also_wrong;
+        const bool home_written = memory_.was_written(npu, place_of(home, chunk));
+        const bool input_written = memory_.was_written(npu, place_of(input, chunk));
+        if (!input_written) return wrong_with(memory_.read(npu, place_of(home, chunk)), npu, chunk);
+        const auto wrong = wrong_with(memory_.read(npu, place_of(input, chunk)), npu, chunk);
+        if (!wrong || !home_written) return wrong;
+        return wrong_with(memory_.read(npu, place_of(home, chunk)), npu, chunk);
     }
 
     std::optional<Violation> wrong_with(const Held& value, std::int32_t npu,

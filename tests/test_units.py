@@ -20,6 +20,7 @@ from weft.units import (
     format_size,
     format_time,
     parse_bandwidth,
+    parse_flops,
     parse_latency,
     parse_size,
 )
@@ -159,6 +160,20 @@ def test_printed_times_can_be_read(time: int) -> None:
 
 @given(st.text(max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    for parse in (parse_size, parse_bandwidth, parse_latency):
+    for parse in (parse_size, parse_bandwidth, parse_latency, parse_flops):
         with contextlib.suppress(InputError):
             assert parse(text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("100TFLOP/s", 10**14), ("1.5PFLOPS", 15 * 10**14), ("312 TFLOPs", 312 * 10**12)],
+)
+def test_operations_per_second(text: str, rate: int) -> None:
+    assert parse_flops(text) == rate
+
+
+@pytest.mark.parametrize("text", ["100", "100TFLOP", "0FLOPS", "-1TFLOPS", "1e9PFLOPS", "nan"])
+def test_no_operations_per_second(text: str) -> None:
+    with pytest.raises(InputError, match="rate"):
+        parse_flops(text)

@@ -152,13 +152,18 @@ struct BoundPlan {
     Column<std::int64_t> chunk_bytes;
     std::optional<Column<std::int32_t>> src_place, dst_place;
     std::optional<Column<std::int64_t>> dep_offsets, deps;
+    std::optional<Column<bool>> gate;
+    std::optional<Column<std::int32_t>> after, delay, piece_count, piece_index;
+    std::int32_t pieces;
     std::optional<Plan> plan = {};
 
     void build(std::int32_t npus) {
         plan.emplace(Transfers{view(chunk), view(src), view(dst), view(reduce), view(chunk_bytes),
                                either(src_place), either(dst_place), either(dep_offsets),
                                either(deps)},
-                     npus);
+                     npus,
+                     Pace{either(gate), either(after), either(delay), either(piece_count),
+                          either(piece_index), pieces});
     }
 
     template <class T>
@@ -260,14 +265,22 @@ void bind_plan(nb::module_& module) {
                Column<std::int64_t> chunk_bytes, std::optional<Column<std::int32_t>> src_place,
                std::optional<Column<std::int32_t>> dst_place,
                std::optional<Column<std::int64_t>> dep_offsets,
-               std::optional<Column<std::int64_t>> deps) {
-                new (self) BoundPlan{chunk,     src,       dst,         reduce, chunk_bytes,
-                                     src_place, dst_place, dep_offsets, deps};
+               std::optional<Column<std::int64_t>> deps, std::optional<Column<bool>> gate,
+               std::optional<Column<std::int32_t>> after,
+               std::optional<Column<std::int32_t>> delay,
+               std::optional<Column<std::int32_t>> piece_count,
+               std::optional<Column<std::int32_t>> piece_index, std::int32_t pieces) {
+                new (self) BoundPlan{chunk,     src,       dst,         reduce,      chunk_bytes,
+                                     src_place, dst_place, dep_offsets, deps,        gate,
+                                     after,     delay,     piece_count, piece_index, pieces};
                 self->build(npus);
             },
             nb::arg("npus"), nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("reduce"),
             nb::arg("chunk_bytes"), nb::arg("src_place").none(), nb::arg("dst_place").none(),
-            nb::arg("dep_offsets").none(), nb::arg("deps").none())
+            nb::arg("dep_offsets").none(), nb::arg("deps").none(), nb::kw_only(),
+            nb::arg("gate") = nb::none(), nb::arg("after") = nb::none(),
+            nb::arg("delay") = nb::none(), nb::arg("piece_count") = nb::none(),
+            nb::arg("piece_index") = nb::none(), nb::arg("pieces") = 0)
         .def("nodes", [](BoundPlan& self, std::int32_t npu) { return self.plan->nodes(npu); })
         .def("sent", [](const BoundPlan& self, std::int32_t npu) {
             return give(self.plan->sent(npu));

@@ -30,6 +30,12 @@ void bind_synthesis(nb::module_& module) {
     nb::class_<Progress>(module, "Progress")
         .def(nb::init<>())
         .def("cancel", [](Progress& self) { self.cancelled = true; })
+        .def("report",
+             [](Progress& self, std::int64_t done, std::int64_t total) {
+                 if (self.cancelled) throw Cancelled();
+                 self.total = total;
+                 self.done = done;
+             })
         .def_prop_ro("done", [](const Progress& self) { return self.done.load(); })
         .def_prop_ro("total", [](const Progress& self) { return self.total.load(); });
 

@@ -105,6 +105,7 @@ _ROOMS = {
     "synthesis",
     "topology",
     "verify",
+    "workload",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

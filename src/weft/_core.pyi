@@ -35,6 +35,8 @@ class Progress:
     """How far a long kernel is; may be asked and cancelled from another thread."""
 
     def cancel(self) -> None: ...
+    def report(self, done: int, total: int) -> None:
+        """Say how far work in Python is; raises RuntimeError if it was cancelled."""
     @property
     def done(self) -> int: ...
     @property
@@ -366,6 +368,13 @@ class ChakraPlan:
         dst_place: Int32 | None,
         dep_offsets: Int64 | None,
         deps: Int64 | None,
+        *,
+        gate: Bool | None = None,
+        after: Int32 | None = None,
+        delay: Int32 | None = None,
+        piece_count: Int32 | None = None,
+        piece_index: Int32 | None = None,
+        pieces: int = 0,
     ) -> None: ...
     def nodes(self, npu: int) -> ChakraNodes: ...
     def sent(self, npu: int) -> Int64: ...
@@ -467,3 +476,54 @@ class TraceGraph:
     def follow(
         self, rank: Int32, ranks: int, direction: TraceDirection, parts: bool
     ) -> TraceFlow: ...
+
+class TraceFrames:
+    """The collectives of a workload's trace; columns in the order in which they are issued."""
+
+    @property
+    def id(self) -> UInt64: ...
+    @property
+    def begin(self) -> Int64: ...
+    @property
+    def end(self) -> Int64: ...
+    @property
+    def kind(self) -> Int64: ...
+    @property
+    def size(self) -> Int64: ...
+    @property
+    def group(self) -> Int32: ...
+    @property
+    def tags(self) -> Int64: ...
+    @property
+    def group_names(self) -> list[bytes]: ...
+    @property
+    def group_inputs(self) -> list[bytes]: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def last_id(self) -> int: ...
+
+def read_frames(file: bytes) -> TraceFrames: ...
+
+class TraceShare:
+    def ids(self, member: bool) -> int: ...
+    def __len__(self) -> int: ...
+    def write(self, first_id: int, first_tag: int, frame: bytes) -> bytes: ...
+
+class TraceSplicer:
+    def __init__(
+        self,
+        ranks: int,
+        chunk: Int32,
+        src: Int32,
+        dst: Int32,
+        reduce: Bool,
+        tag: Int32,
+        chunk_bytes: Int64,
+        chunk_reduce: Bool,
+        pre: Int32,
+        post: Int32,
+        set_offsets: Int64,
+        set_members: Int32,
+    ) -> None: ...
+    def share(self, rank: int) -> TraceShare: ...

@@ -17,6 +17,7 @@ NEVER = 2**63 - 1  # the end of the clock, in picoseconds
 MAX_BYTES = 1 << 60
 MAX_BANDWIDTH = 10**18
 MAX_LATENCY_PS = 10**18
+MAX_FLOPS = 10**21
 
 _DIGITS = "[0-9]{1,99}"  # more say nothing, and Python refuses thousands with a traceback
 _NUMBER = re.compile(
@@ -66,6 +67,15 @@ def parse_latency(text: str) -> int:
     if not 0 <= time <= MAX_LATENCY_PS:
         raise InputError(f"latency '{text}' is out of range; expected 0 to 11 days")
     return time
+
+
+def parse_flops(text: str) -> int:
+    """Operations per second of a rate such as ``100TFLOP/s`` or ``1.5PFLOPS``."""
+    value, unit = _split(text, "rate", "100TFLOP/s")
+    match = re.fullmatch(r"([kKmMgGtTpP]?)(?:FLOP/s|FLOPS|FLOPs)", unit)
+    if not match:
+        raise InputError(f"rate '{text}' has no unit Weft knows; write it like 100TFLOP/s")
+    return _whole(value * _DECIMAL[match[1].lower()], text, "rate", MAX_FLOPS)
 
 
 def _split(text: str | float, what: str, example: str) -> tuple[Fraction, str]:

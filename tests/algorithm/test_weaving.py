@@ -145,3 +145,27 @@ def test_a_wish_is_kept() -> None:
     assert woven.transfers.deps.tolist() == [rows[1]]
     assert rows[1] < rows[2]
     assert verify(Algorithm((collective,), woven.transfers))
+
+
+def test_a_wish_is_kept_by_a_detour() -> None:
+    _, cells = all_to_all(in_place=True)
+    a, b = cells.find(0, Buffer.INPUT, 1), cells.find(1, Buffer.INPUT, 0)
+    own = cells.find(0, Buffer.INPUT, 0), cells.find(1, Buffer.INPUT, 1)
+    # Action 1 reads before action 2 runs and writes after it, which it need not but wants to.
+    moves = [(a, b, False), (b, a, False), (*own, False)]
+    woven = weave(program(cells, moves, [[0, 3], [2, 1]], [(5, 3)], wished=True), Words())
+    rows = woven.action.tolist()
+    last = len(rows) - 1 - rows[::-1].index(1)
+    offsets = woven.transfers.dep_offsets
+    assert rows.count(1) == 2
+    assert rows.index(2) in woven.transfers.deps[offsets[last] : offsets[last + 1]]
+
+
+def test_a_result_that_is_overwritten_is_none() -> None:
+    collective, cells = all_to_all(in_place=True)
+    a, b = cells.find(0, Buffer.INPUT, 1), cells.find(1, Buffer.INPUT, 0)
+    other = cells.find(0, Buffer.INPUT, 0)
+    moves = [(a, b, False), (b, a, False), (other, a, False)]
+    woven = weave(program(cells, moves, [[0, 3, 4, 5], [2, 1]]), Words())
+    verdict = verify(Algorithm((collective,), woven.transfers))
+    assert verdict.violation == "NPU 0 ends with chunk 0 where chunk 2 belongs"

@@ -197,7 +197,8 @@ def _ends_well(
         result = (chunk, Counter(int(part) for part in parts))
         for npu in chunks.members(chunks.post[chunk]):
             home, given, output = ((int(npu), place(b, chunk)) for b in list(Buffer)[:3])
-            places = [output] if output in written else [home, given]
+            touched = [where for where in (home, given) if where in written]
+            places = [output] if output in written else touched or [home]
             if result not in [held.get(where) for where in places]:
                 return False
     return True

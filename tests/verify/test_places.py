@@ -74,6 +74,16 @@ def test_output_counts_once_written() -> None:
     assert verdict.violation == "NPU 0 ends chunk 0 without the contribution of NPU 1"
 
 
+def test_what_was_overwritten_is_no_result() -> None:
+    gather = Collective.of("all-gather", range(2), 2 * SHARE)
+    for buffer in (Buffer.HOME, Buffer.INPUT):
+        own = [place(buffer, chunk) for chunk in range(2)]
+        rows = [(0, 0, 1, False, own[0], RESULT[0]), (1, 1, 0, False, own[1], RESULT[1])]
+        assert verify(placed(rows, gather))
+        lost = verify(placed([*rows, (1, 0, 0, False, RESULT[1], own[0])], gather))
+        assert lost.violation == "NPU 0 ends with chunk 1 where chunk 0 belongs"
+
+
 def test_local_rows_happen_when_they_say() -> None:
     algorithm = over_star(scratch_all_reduce())
     verdict = verify(change(algorithm, 4, shift=-1))

@@ -7,10 +7,13 @@ import sys
 import click
 
 from weft.cli.convert import convert
+from weft.cli.export import export
+from weft.cli.lower import lower
 from weft.cli.progress import INTERRUPTED
 from weft.cli.synth import synth
 from weft.cli.topo import topo
 from weft.cli.verify import verify
+from weft.cli.workload import workload
 from weft.errors import WeftError
 
 __all__ = ["cli", "main"]
@@ -22,7 +25,7 @@ def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""
 
 
-for command in (synth, verify, convert, topo):
+for command in (synth, verify, convert, topo, export, workload, lower):
     cli.add_command(command)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from weft.errors import InputError
+
 if TYPE_CHECKING:
     from weft.topology import Topology
 
@@ -31,11 +33,29 @@ class NetworkOptions:
         )
 
 
-def topology_options(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a network argument and its options; the command gets them as `network`."""
+_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
+
+def topology_options(metavar: str) -> _Decorator:
+    """Add a network argument and its options; the command gets them as `network`."""
+    return _with_network(click.argument("spec", metavar=metavar))
+
+
+def required_topology(help_text: str) -> _Decorator:
+    """Add --topology, which must be given, and its options; the command gets `network`."""
+    return _with_network(
+        click.option("--topology", "spec", metavar="SPEC", required=True, help=help_text)
+    )
+
+
+def optional_topology(help_text: str) -> _Decorator:
+    """Add --topology and its options; the command gets `network`, None if it is not given."""
+    return _with_network(click.option("--topology", "spec", metavar="SPEC", help=help_text))
+
+
+def _with_network(spec_parameter: _Decorator) -> _Decorator:
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @click.argument("spec", metavar=metavar)
+        @spec_parameter
         @click.option(
             "--bandwidth",
             metavar="RATE[,RATE...]",
@@ -56,14 +76,18 @@ def topology_options(metavar: str) -> Callable[[Callable[..., None]], Callable[.
         @functools.wraps(command)
         def wrapped(
             *,
-            spec: str,
+            spec: str | None,
             bandwidth: str | None,
             latency: str | None,
             without_link: tuple[str, ...],
             without_npu: tuple[int, ...],
             **others: Any,
         ) -> None:
-            network = NetworkOptions(spec, bandwidth, latency, without_link, without_npu)
+            network = None
+            if spec is not None:
+                network = NetworkOptions(spec, bandwidth, latency, without_link, without_npu)
+            elif bandwidth or latency or without_link or without_npu:
+                raise InputError("options for links and NPUs go with --topology")
             command(network=network, **others)
 
         return wrapped

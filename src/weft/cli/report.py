@@ -1,6 +1,9 @@
-"""The tables of ``weft synth``: the whole, and one row a group if there are several."""
+"""The tables of ``weft synth`` and ``weft lower``: the whole, then one row a group or algorithm."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -10,6 +13,9 @@ from rich.text import Text
 from weft.collective import Collective, format_group
 from weft.result import GroupResult, Result
 from weft.units import format_size, format_time
+
+if TYPE_CHECKING:
+    from weft.workload import Lowering
 
 _MOST_GROUPS = 32
 _MOST_LETTERS = 24
@@ -27,6 +33,50 @@ def print_tables(result: Result, output: str | None) -> None:
     console.print(table)
     if len(result.groups) > 1:
         _print_whole(console, _group_table(result.groups))
+
+
+def print_lowering(lowering: Lowering, output: str) -> None:
+    """Print what became of a workload's collectives."""
+    figures = lowering.to_dict()
+    table = Table(title=Text(f"{output}: lowered for {figures['topology']}"), show_header=False)
+    algorithms = figures["algorithms"]
+    rows = [
+        ("ranks", str(figures["ranks"])),
+        ("collectives", f"{figures['lowered']:,} of {figures['collectives']:,} lowered"),
+        *((f"{count:,} kept", reason) for reason, count in figures["kept"].items()),
+        ("algorithms", f"{len(algorithms)}, each synthesized once and verified"),
+    ]
+    if figures["traces"] > figures["ranks"]:
+        rows.append(("traces", f"{figures['traces']}, since NPUs without one relay"))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console()
+    console.print(table)
+    if algorithms:
+        _print_whole(console, _algorithm_table(algorithms))
+
+
+def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
+    table = Table(title=Text("algorithms"), box=box.SIMPLE_HEAD)
+    names = ("collective", "groups", "comm_size", "uses", "time", "lower bound", "efficiency")
+    for name in names:
+        table.add_column(name, justify="left" if name in ("collective", "groups") else "right")
+    for figures in algorithms[:_MOST_GROUPS]:
+        groups = figures["groups"]
+        more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
+        cells = (
+            figures["collective"],
+            _shortened(groups[0]) + more,
+            format_size(figures["comm_size"]),
+            f"{figures['uses']:,}",
+            format_time(figures["time_us"] * 1e6),
+            format_time(figures["lower_bound_us"] * 1e6),
+            f"{figures['efficiency']:.2%}",
+        )
+        table.add_row(*map(Text, cells))
+    if len(algorithms) > _MOST_GROUPS:
+        table.caption = Text(f"and {len(algorithms) - _MOST_GROUPS} more: see --json")
+    return table
 
 
 def _print_whole(console: Console, table: Table) -> None:
@@ -99,7 +149,11 @@ def _group_table(groups: tuple[GroupResult, ...]) -> Table:
 
 
 def _members(demand: Collective) -> str:
-    text = format_group(demand.group)
+    return _shortened(demand.group) + ("" if demand.relay else ", no relays")
+
+
+def _shortened(group: Sequence[int]) -> str:
+    text = format_group(group)
     if len(text) > _MOST_LETTERS:  # no item alone is that long
-        text = f"{text[: text.rindex(',', 0, _MOST_LETTERS)]},... ({demand.ranks})"
-    return text + ("" if demand.relay else ", no relays")
+        text = f"{text[: text.rindex(',', 0, _MOST_LETTERS)]},... ({len(group)})"
+    return text

@@ -29,7 +29,8 @@ def verify(algorithm: Algorithm) -> Verdict:
 
     A `reduce` row into a place that holds nothing leaves there what it brings: an NPU that
     only relays begins with an empty sum. Results lie in OUTPUT where a row wrote there, else in
-    HOME or INPUT. Without a topology any NPU number may relay.
+    HOME or INPUT: in either at first, in those that rows wrote once one did. Without a topology
+    any NPU number may relay.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from weft.formats.chakra._columns import (
 from weft.formats.chakra._files import TraceFiles, has_traces
 from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
-from weft.formats.frames import claim_limit
+from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints, Imported
 
 __all__ = ["TRACE_NAME", "load", "read", "recognise", "save"]

@@ -16,7 +16,7 @@ from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats.chakra._attributes import SINT64_LIST, TEXT, Attribute, delta
-from weft.formats.frames import PART_TYPES, checked_parts, checked_range, claimed_chunks
+from weft.formats.claims import PART_TYPES, checked_parts, checked_range, claimed_chunks
 from weft.topology.model import Topology
 
 Columns = dict[str, NDArray[np.int64]]

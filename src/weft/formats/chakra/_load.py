@@ -27,7 +27,7 @@ from weft.formats.chakra._header import (
     read_topology,
 )
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
-from weft.formats.frames import claim_limit
+from weft.formats.claims import claim_limit
 
 TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.

@@ -27,7 +27,7 @@ from weft.documents import (
     read_document,
 )
 from weft.errors import InputError
-from weft.formats.frames import (
+from weft.formats.claims import (
     PART_TYPES,
     checked_parts,
     checked_range,

@@ -1,0 +1,92 @@
+"""``weft export``: write what other tools run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli.options import NetworkOptions, optional_topology
+
+if TYPE_CHECKING:
+    from weft._core import Progress
+    from weft.formats.astra_sim import Bundle
+
+
+@click.group()
+def export() -> None:
+    """Write an algorithm for another tool."""
+
+
+@export.command("astra-sim")
+@click.argument("algo")
+@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
+@optional_topology("The network, if ALGO was made for none: mesh:8x8, h100:4, or a file.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def astra_sim(algo: str, output: str, network: NetworkOptions | None, as_json: bool) -> None:
+    """Write all that a run of ASTRA-sim needs for ALGO, a saved algorithm.
+
+    DIR gets traces, a workload that calls the algorithm once, configurations, and run.sh, which
+    runs them and checks that every rank finishes.
+
+    \b
+    Example:
+      weft synth torus:4x4 all-reduce --size 64MiB --bandwidth 50GiB/s --latency 0.5us -o traces
+      weft export astra-sim traces -o bundle
+      bundle/run.sh PATH/AstraSim_Analytical_Congestion_Aware
+    """  # noqa: D301 - click reads the control character
+    from pathlib import Path
+
+    from weft import formats
+    from weft.cli import progress
+    from weft.documents import check_replaceable
+    from weft.errors import InputError
+    from weft.formats.astra_sim import BUNDLE_NAME
+    from weft.formats.astra_sim import export as write
+
+    if not output:
+        raise InputError("--output is empty; give the folder to write")
+    check_replaceable(Path(output), BUNDLE_NAME)
+
+    def work(report: Progress) -> Bundle:
+        algorithm = formats.read(algo).verified()
+        topology = None if network is None else network.load()
+        return write(algorithm, output, topology=topology, progress=report)
+
+    bundle = progress.run("exporting", work)
+    if as_json:
+        import dataclasses
+        import json
+
+        click.echo(json.dumps(dataclasses.asdict(bundle), indent=2))
+    else:
+        _print(bundle)
+
+
+def _print(bundle: Bundle) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from weft.units import format_size, format_time
+
+    table = Table(title=Text(bundle.folder), show_header=False)
+    for row in (
+        ("run with", f"{bundle.folder}/run.sh PATH/{bundle.binary}"),
+        ("network", bundle.network),
+        ("ranks", f"{bundle.ranks:,}"),
+        ("messages", f"{bundle.messages:,}, {format_size(bundle.bytes)} of traces"),
+        ("also for", ", ".join(_others(bundle)) or "no other backend"),
+    ):
+        table.add_row(*map(Text, row))
+    if bundle.planned_ns is not None:
+        table.add_row(Text("planned time"), Text(format_time(round(bundle.planned_ns * 1000))))
+    console = Console()
+    console.print(table)
+    for note in bundle.notes:
+        click.echo(f"- {note}")
+
+
+def _others(bundle: Bundle) -> list[str]:
+    unaware = ["congestion-unaware"] if bundle.unaware else []
+    return unaware + (["ns-3"] if bundle.ns3 else [])

@@ -1,0 +1,112 @@
+"""``weft lower``: replace a workload's collectives by synthesized algorithms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli.options import NetworkOptions, required_topology
+
+if TYPE_CHECKING:
+    from weft._core import Progress
+    from weft.workload import Lowering
+
+
+@click.command()
+@click.argument("workload", metavar="WORKLOAD")
+@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
+@required_topology("The network: mesh:8x8, a file.")
+@click.option(
+    "--comm-group",
+    metavar="FILE",
+    help="Process groups as JSON; by default comm_group.json beside the traces, if it is there.",
+)
+@click.option("--only", metavar="NAME,...", help="Lower only these: all-reduce,all-gather.")
+@click.option("--min-size", default="0", metavar="SIZE", help="Lower nothing that is smaller.")
+@click.option("--chunks", metavar="K", help="Chunks each rank's share is cut in; auto by default.")
+@click.option("--no-relay", is_flag=True, help="Ranks outside a group must not pass chunks on.")
+@click.option(
+    "--apart", is_flag=True, help="Synthesize each group alone, not with those that do the same."
+)
+@click.option(
+    "--method",
+    default="auto",
+    metavar="auto|matching|unicast|trees|steiner|direct",
+    show_default=True,
+    help="Use one method only.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
+@click.option("--threads", type=int, help="By default one a core; never changes the result.")
+@click.option("--latency-model", default="pipelined", metavar="pipelined|blocking")
+@click.option("--switching", default="cut-through", metavar="cut-through|store-and-forward")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def lower(
+    workload: str,
+    output: str,
+    network: NetworkOptions,
+    comm_group: str | None,
+    only: str | None,
+    min_size: str,
+    chunks: str | None,
+    no_relay: bool,
+    apart: bool,
+    method: str,
+    seed: int,
+    threads: int | None,
+    latency_model: str,
+    switching: str,
+    as_json: bool,
+) -> None:
+    """Replace the collectives of WORKLOAD by algorithms synthesized for the network.
+
+    WORKLOAD is a folder of Chakra traces, one a rank (NAME.0.et, NAME.1.et, ...), or the prefix
+    of their paths. Rank r is the r-th NPU. All other nodes stay as they are, byte for byte.
+
+    \b
+    Examples:
+      weft workload transformer -o step --npus 16 --tp 4
+      weft lower step -o lowered --topology mesh:4x4
+      weft lower step -o lowered --topology h100:2 --only all-reduce --min-size 1MiB
+    """  # noqa: D301 - click reads the control character
+    from pathlib import Path
+
+    from weft.cli import progress
+    from weft.cli.report import print_lowering
+    from weft.collective import parse_chunks
+    from weft.errors import InputError
+    from weft.workload import load_workload
+    from weft.workload import lower as lower_workload
+    from weft.workload.splicing import check_output
+
+    if not output:
+        raise InputError("--output is empty; give the folder to write")
+
+    def work(report: Progress) -> Lowering:
+        traces = load_workload(workload)
+        check_output(traces, Path(output))
+        return lower_workload(
+            traces,
+            network.load(),
+            comm_group=comm_group,
+            chunks=None if chunks is None else parse_chunks(chunks),
+            only=() if only is None else [name.strip() for name in only.split(",")],
+            min_size=min_size,
+            relay=not no_relay,
+            together=not apart,
+            method=method,
+            seed=seed,
+            threads=threads,
+            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
+            switching=switching,  # type: ignore[arg-type]
+            progress=report,
+        )
+
+    lowering = progress.run("synthesizing", work)
+    lowering.save(output)  # in this thread: an interrupt must reach it, so that it cleans up
+    if as_json:
+        import json
+
+        click.echo(json.dumps(lowering.to_dict(), indent=2))
+    else:
+        print_lowering(lowering, output)

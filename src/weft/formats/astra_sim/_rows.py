@@ -1,0 +1,228 @@
+"""Transfers as messages of a simulator: rows that can be cut where they cross nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import Algorithm, Routes
+from weft.formats.chakra._columns import ragged, standard_columns
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Messages in an order in which they could run one after the other.
+
+    Attributes
+    ----------
+    chunk, src, dst, reduce
+        As in `Transfers`; nodes may be switches.
+    bytes
+        Of each message.
+    reads, writes
+        Places on `src` and `dst`, numbered from 0 over all nodes.
+    places
+        How many places there are.
+    route
+        Number in `routes`; -1 where a row stays on its NPU.
+    dep_offsets, deps
+        Rows that must have ended, as in `Transfers`; None if there are no such.
+    start
+        When it is planned to enter its first link, in picoseconds; None if untimed.
+    ready
+        When what it sends is planned to be there; never after `start`. Zeros if untimed.
+    fresh
+        Whether it sends what was there at the start.
+    """
+
+    chunk: Int32
+    src: Int32
+    dst: Int32
+    reduce: Bool
+    bytes: Int64
+    reads: Int32
+    writes: Int32
+    places: int
+    route: Int32
+    routes: Routes
+    dep_offsets: Int64 | None
+    deps: Int64 | None
+    start: Int64 | None
+    ready: Int64
+    fresh: Bool
+
+    def __len__(self) -> int:
+        return len(self.chunk)
+
+    @property
+    def local(self) -> Bool:
+        return self.route < 0
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The pieces of each route: those of route r are offsets[r] .. offsets[r + 1] - 1."""
+
+    offsets: Int64
+    src: Int32
+    dst: Int32
+    routes: Routes  # of each piece
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Which piece of which row each message is."""
+
+    owner: Int64
+    piece: Int64  # -1: a row that stays on its NPU
+    first: Bool
+    last: Bool
+
+
+def rows_of(algorithm: Algorithm, route: Int32, routes: Routes) -> Rows:
+    """The rows of an algorithm over the given routes."""
+    table = standard_columns(algorithm.transfers)
+    reads, writes, places = _places(table.src_place, table.dst_place, algorithm)
+    source, ready = _sources(table.src, table.dst, reads, writes, table.end)
+    return Rows(
+        table.chunk,
+        table.src,
+        table.dst,
+        table.reduce,
+        algorithm.chunks.bytes[table.chunk],
+        reads,
+        writes,
+        places,
+        np.where(table.src == table.dst, np.int32(-1), route).astype(np.int32),
+        routes,
+        table.dep_offsets,
+        table.deps,
+        table.start,
+        ready,
+        ~source,
+    )
+
+
+def _places(
+    src_place: Int32 | None, dst_place: Int32 | None, algorithm: Algorithm
+) -> tuple[Int32, Int32, int]:
+    """Places as small numbers: a chunk's HOME has the chunk's, others come after all chunks."""
+    chunk = algorithm.transfers.chunk.astype(np.int32)
+    chunks = len(algorithm.chunks)
+    reads = chunk if src_place is None else src_place
+    writes = chunk if dst_place is None else dst_place
+    far, number = np.unique(np.concatenate([reads, writes]), return_inverse=True)
+    home = int(np.searchsorted(far, chunks))
+    small = np.where(
+        number < home, np.concatenate([reads, writes]), number.reshape(-1) - home + chunks
+    ).astype(np.int32)
+    return small[: len(chunk)], small[len(chunk) :], chunks + len(far) - home
+
+
+def _sources(
+    src: Int32, dst: Int32, reads: Int32, writes: Int32, end: Int64 | None
+) -> tuple[Bool, Int64]:
+    """Whether an earlier row wrote what each row reads, and when the last of those ended."""
+    rows = len(src)
+    width = int(max(reads.max(initial=0), writes.max(initial=0))) + 1
+    spots = np.concatenate([dst.astype(np.int64) * width + writes, src * np.int64(width) + reads])
+    spot = np.unique(spots, return_inverse=True)[1].reshape(-1)
+    written = spot[:rows] * np.int64(rows + 1) + np.arange(rows)
+    order = np.argsort(written, kind="stable")
+    wanted = spot[rows:] * np.int64(rows + 1) + np.arange(rows)
+    before = np.searchsorted(written[order], wanted) - 1
+    at = order[np.maximum(before, 0)] if rows else before
+    found = (before >= 0) & (spot[:rows][at] == spot[rows:])
+    if end is None:
+        return found, np.zeros(rows, dtype=np.int64)
+    latest = running_max(end[order], spot[:rows][order])
+    return found, np.where(found, latest[np.maximum(before, 0)] if rows else end, 0)
+
+
+def running_max(values: Int64, segment: Int64) -> Int64:
+    """The largest value so far in each segment; segments are ascending, one after the other."""
+    known, rank = np.unique(values, return_inverse=True)
+    base = segment.astype(np.int64) * len(known)
+    largest: Int64 = known[np.maximum.accumulate(base + rank.reshape(-1)) - base]
+    return largest
+
+
+def cut(rows: Rows, pieces: Pieces) -> tuple[Rows, Cut]:
+    """Each row as a chain of messages, one a piece of its route, kept at a place of its own."""
+    begins = np.where(rows.local, 0, pieces.offsets[rows.route])
+    counts = np.where(rows.local, 1, pieces.offsets[rows.route + 1] - begins)
+    ends = np.cumsum(counts)
+    owner = np.repeat(np.arange(len(rows), dtype=np.int64), counts)
+    position = np.arange(len(owner), dtype=np.int64) - (ends - counts)[owner]
+    local = rows.local[owner]
+    piece = np.where(local, -1, begins[owner] + position)
+    first, last = position == 0, position == counts[owner] - 1
+    writes = rows.writes[owner].copy()
+    writes[~last] = rows.places + np.arange(np.count_nonzero(~last), dtype=np.int32)
+    reads = rows.reads[owner].copy()
+    reads[1:][~first[1:]] = writes[:-1][~first[1:]]
+    dep_offsets, deps = _cut_deps(rows, owner, first, last, ends - 1)
+    messages = Rows(
+        rows.chunk[owner],
+        np.where(local, rows.src[owner], pieces.src[piece] if len(pieces.src) else 0),
+        np.where(local, rows.dst[owner], pieces.dst[piece] if len(pieces.dst) else 0),
+        rows.reduce[owner] & last,
+        rows.bytes[owner],
+        reads,
+        writes,
+        rows.places + int(np.count_nonzero(~last)),
+        piece.astype(np.int32),
+        pieces.routes,
+        dep_offsets,
+        deps,
+        None if rows.start is None else rows.start[owner],
+        rows.ready[owner],
+        rows.fresh[owner] & first,
+    )
+    return messages, Cut(owner, piece, first, last)
+
+
+def _cut_deps(
+    rows: Rows, owner: Int64, first: Bool, last: Bool, final: Int64
+) -> tuple[Int64 | None, Int64 | None]:
+    """A chain waits at both of its ends, for the ends of other chains."""
+    if rows.dep_offsets is None or rows.deps is None:
+        return None, None
+    waits = np.diff(rows.dep_offsets)[owner] * (first | last)
+    offsets = np.concatenate([[0], np.cumsum(waits)]).astype(np.int64)
+    return offsets, final[rows.deps[ragged(rows.dep_offsets[owner], waits)]]
+
+
+def merged(messages: Rows, same: Int64) -> Rows:
+    """Messages without those that another carries: message m is carried by same[m] <= m."""
+    kept = same == np.arange(len(messages))
+    number = np.cumsum(kept) - 1
+    place = np.arange(messages.places, dtype=np.int32)
+    place[messages.writes[~kept]] = messages.writes[same[~kept]]
+    start, offsets, deps = messages.start, messages.dep_offsets, messages.deps
+    if offsets is not None and deps is not None:
+        waits = np.diff(offsets)[kept]
+        deps = number[same[deps[ragged(offsets[:-1][kept], waits)]]]
+        offsets = np.concatenate([[0], np.cumsum(waits)]).astype(np.int64)
+    return replace(
+        messages,
+        chunk=messages.chunk[kept],
+        src=messages.src[kept],
+        dst=messages.dst[kept],
+        reduce=messages.reduce[kept],
+        bytes=messages.bytes[kept],
+        reads=place[messages.reads[kept]],
+        writes=messages.writes[kept],
+        route=messages.route[kept],
+        dep_offsets=offsets,
+        deps=deps,
+        start=None if start is None else start[kept],
+        ready=messages.ready[kept],
+        fresh=messages.fresh[kept],
+    )

@@ -1,0 +1,282 @@
+"""Lowering: a workload's collectives become the sends and receives of synthesized algorithms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.api import synthesize
+from weft.cost import LatencyModel, Switching
+from weft.errors import InputError, WeftError
+from weft.result import Result
+from weft.topology import Topology, load_topology
+from weft.units import parse_size
+from weft.workload.choosing import Batch, Choice, Job, choose
+from weft.workload.matching import match_collectives
+from weft.workload.process_groups import COMM_GROUP_NAME, load_comm_groups
+from weft.workload.traces import Workload, load_workload
+
+MAX_TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm:
+    """What is left of a synthesized algorithm when only its nodes are still to be written.
+
+    Attributes
+    ----------
+    figures
+        What it is and how it fares, for machines.
+    splicer
+        Its rows, by rank.
+    tags
+        How many tags a use of it takes.
+    touched
+        The ranks that send or receive, those that only relay included.
+    """
+
+    figures: dict[str, Any]
+    splicer: _core.TraceSplicer
+    tags: int
+    touched: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Lowering:
+    """A workload with an algorithm for each of its collectives, ready to be written.
+
+    Attributes
+    ----------
+    workload
+        The traces.
+    topology
+        The network; rank r is its r-th NPU that is there.
+    comm_group
+        The file that describes process groups, if there is one.
+    batches
+        What is lowered.
+    algorithms
+        One a job, synthesized once however often it is used.
+    kept
+        How many collectives stay as they are, by reason.
+    first_tags
+        For each batch: the first tag of each step.
+    """
+
+    workload: Workload
+    topology: Topology
+    comm_group: Path | None
+    batches: Sequence[Batch]
+    algorithms: dict[Job, Algorithm]
+    kept: dict[str, int]
+    first_tags: Sequence[NDArray[np.int64]]
+
+    @property
+    def lowered(self) -> int:
+        """How many collectives are lowered; that of a group on all its ranks is one."""
+        return sum(len(batch.jobs) * len(batch.communicators) for batch in self.batches)
+
+    @property
+    def ranks(self) -> int:
+        """How many traces there will be: more than before where other NPUs relay."""
+        last = max((max(a.touched, default=0) for a in self.algorithms.values()), default=0)
+        return self.workload.ranks if last < self.workload.ranks else len(self.topology.members)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the lowered traces, under the names they had; whole or not at all."""
+        from weft.workload.splicing import save
+
+        save(self, Path(folder))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines: what ``weft lower --json`` prints."""
+        uses: dict[Job, int] = {}
+        for batch in self.batches:
+            for job in batch.jobs:
+                uses[job] = uses.get(job, 0) + 1
+        return {
+            "topology": self.topology.name,
+            "npus": len(self.topology.members),
+            "ranks": self.workload.ranks,
+            "traces": self.ranks,
+            "collectives": self.lowered + sum(self.kept.values()),
+            "lowered": self.lowered,
+            "kept": self.kept,
+            "algorithms": [
+                {**algorithm.figures, "uses": uses[job]}
+                for job, algorithm in self.algorithms.items()
+            ],
+        }
+
+
+def lower(
+    workload: Workload | str | os.PathLike[str],
+    topology: Topology | str,
+    *,
+    comm_group: str | os.PathLike[str] | None = None,
+    chunks: int | None = None,
+    only: Collection[str] = (),
+    min_size: int | str = 0,
+    relay: bool = True,
+    together: bool = True,
+    method: str = "auto",
+    seed: int = 0,
+    threads: int | None = None,
+    latency_model: LatencyModel = "pipelined",
+    switching: Switching = "cut-through",
+    progress: _core.Progress | None = None,
+) -> Lowering:
+    """Synthesize an algorithm for every collective of a workload; see `Lowering.save`.
+
+    Parameters
+    ----------
+    workload
+        A folder of Chakra execution traces, one a rank, or the prefix of their paths; or what
+        `load_workload` gave.
+    topology
+        The network, or what `weft.load_topology` takes. Rank r is its r-th NPU that is there.
+    comm_group
+        A JSON file of process groups; by default ``comm_group.json`` beside the traces, if it
+        is there.
+    chunks
+        In how many chunks to cut each share; chosen if None.
+    only, min_size
+        Lower these patterns only, and none whose comm_size is less.
+    relay
+        Whether ranks outside a group may pass its chunks on.
+    together
+        Whether groups without common ranks that do the same share one synthesis, in which all
+        run at the same time; else each is synthesized as if it were alone.
+    method, seed, threads, latency_model, switching
+        As in `weft.synthesize`.
+
+    Examples
+    --------
+    >>> lowering = weft.workload.lower("traces", "mesh:4x4")  # doctest: +SKIP
+    >>> lowering.save("lowered")  # doctest: +SKIP
+    """
+    if isinstance(topology, str):
+        topology = load_topology(topology)
+    choice = Choice(tuple(only), parse_size(min_size, or_zero=True))
+    traces = workload if isinstance(workload, Workload) else load_workload(workload)
+    npus = topology.members
+    if traces.ranks > len(npus):
+        raise InputError(
+            f"{traces.folder / traces.prefix} has {traces.ranks} ranks, but {topology.name} only "
+            f"{len(npus)} NPUs"
+        )
+    groups_file = _comm_group_file(traces, comm_group)
+    groups = load_comm_groups(groups_file, traces.ranks) if groups_file else {}
+    batches, kept = choose(match_collectives(traces, groups), choice, together=together)
+    algorithms: dict[Job, Algorithm] = {}
+    for job in (job for batch in batches for job in batch.jobs):
+        if job in algorithms:
+            continue
+        result = synthesize(
+            topology,
+            job.collectives(npus.tolist(), relay=relay),
+            chunks=chunks,
+            seed=seed,
+            threads=threads,
+            latency_model=latency_model,
+            switching=switching,
+            progress=progress,
+            method=method,
+        )
+        algorithms[job] = _algorithm(job, result)
+    first_tags = _number_tags(traces, batches, algorithms)
+    return Lowering(traces, topology, groups_file, batches, algorithms, dict(kept), first_tags)
+
+
+def _comm_group_file(traces: Workload, given: str | os.PathLike[str] | None) -> Path | None:
+    if given is not None:
+        return Path(given)
+    beside = traces.folder / COMM_GROUP_NAME
+    return beside if beside.is_file() else None
+
+
+def _algorithm(job: Job, result: Result) -> Algorithm:
+    if not result.verified:
+        raise WeftError(
+            f"the algorithm for {job.kind} is not right, so nothing is lowered: "
+            f"{result.verdict.violation}"
+        )
+    rows, chunks = result.transfers, result.algorithm.chunks
+    members = result.topology.members
+    # From NPUs to ranks: where an NPU has failed, those after it move up.
+    src, dst, sets = (
+        np.searchsorted(members, column).astype(np.int32)
+        for column in (rows.src, rows.dst, chunks.set_members)
+    )
+    tags = _tags_in_pairs(src, dst)
+    splicer = _core.TraceSplicer(
+        len(members),
+        np.ascontiguousarray(rows.chunk),
+        src,
+        dst,
+        np.ascontiguousarray(rows.reduce),
+        tags,
+        chunks.bytes,
+        np.ascontiguousarray(chunks.reduce),
+        chunks.pre,
+        chunks.post,
+        chunks.set_offsets,
+        sets,
+    )
+    figures = {
+        "collective": job.kind,
+        "comm_size": job.size,
+        "groups": [list(group) for group in job.groups],
+        "chunks": [demand.chunks_per_share for demand in result.algorithm.demands],
+        "time_us": result.time_us,
+        "lower_bound_us": result.lower_bound_us,
+        "efficiency": result.efficiency,
+        "transfers": len(rows),
+        "synthesis_s": result.synthesis_s,
+        "method": result.algorithm.provenance["method"],
+        "verified": result.verified,
+    }
+    touched = frozenset(np.union1d(src, dst).tolist())
+    return Algorithm(figures, splicer, int(tags.max(initial=-1)) + 1, touched)
+
+
+def _tags_in_pairs(src: NDArray[np.int32], dst: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Number the messages of each pair of ranks: a tag need not be unique beyond that."""
+    order = np.lexsort((dst, src))
+    starts = np.ones(len(src), dtype=np.bool_)
+    starts[1:] = (np.diff(src[order]) != 0) | (np.diff(dst[order]) != 0)
+    place = np.arange(len(src))
+    first = np.maximum.accumulate(np.where(starts, place, 0))
+    tags = np.empty(len(src), dtype=np.int32)
+    tags[order] = place - first
+    return tags
+
+
+def _number_tags(
+    traces: Workload, batches: Sequence[Batch], algorithms: dict[Job, Algorithm]
+) -> list[NDArray[np.int64]]:
+    """The first tag of each step of each batch, in the first gap that the traces' own leave."""
+    widths = [[algorithms[job].tags for job in batch.jobs] for batch in batches]
+    needed = sum(map(sum, widths))
+    own = [np.unique(trace.frames.tags % (1 << 32) % MAX_TAGS) for trace in traces.traces]
+    used = np.unique(np.concatenate([[-1, MAX_TAGS], *own]).astype(np.int64))
+    gaps = np.flatnonzero(np.diff(used) > needed)
+    if not len(gaps):
+        raise InputError(
+            f"the algorithms need {needed} tags in a row, but tags end at {MAX_TAGS} and the "
+            "workload has its own among them; lower less with --only or --min-size, or take "
+            "fewer --chunks"
+        )
+    first_tags, tag = [], int(used[gaps[0]]) + 1
+    for steps in widths:
+        ends = tag + np.cumsum([0, *steps], dtype=np.int64)
+        first_tags.append(ends[:-1])
+        tag = int(ends[-1])
+    return first_tags

@@ -1,0 +1,149 @@
+"""Which ranks' collectives belong together: the k-th of a group on each of its members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.errors import FormatError, InputError
+from weft.units import format_size
+from weft.workload.process_groups import EVERYONE, Groups, group_of, torch_groups
+from weft.workload.traces import Workload
+
+ABSENT = -1  # of comm_type and comm_size
+
+KINDS = {
+    0: "all-reduce",
+    1: "reduce",
+    2: "all-gather",
+    3: "gather",
+    4: "scatter",
+    5: "broadcast",
+    6: "all-to-all",
+    7: "reduce-scatter",
+    8: "reduce-scatter",
+    9: "barrier",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Communicator:
+    """A process group and what it does, one collective after the other.
+
+    Attributes
+    ----------
+    name
+        As the traces call it.
+    members
+        Ranks, in order of their rank in the group.
+    kind, size
+        comm_type and comm_size of each collective.
+    nodes
+        For each member: which of its trace's collectives these are.
+    """
+
+    name: str
+    members: tuple[int, ...]
+    kind: NDArray[np.int64]
+    size: NDArray[np.int64]
+    nodes: Mapping[int, NDArray[np.int64]] = field(repr=False)
+
+
+def match_collectives(workload: Workload, given: Groups) -> list[Communicator]:
+    """The communicators of a workload, in the order in which the lowest ranks first use them.
+
+    Raises
+    ------
+    FormatError
+        A group is unknown, or its members do not do the same: names file and node.
+    """
+    found: dict[tuple[str, tuple[int, ...]], dict[int, NDArray[np.int64]]] = {}
+    for rank in range(workload.ranks):
+        for key, nodes in _of_rank(workload, rank, given):
+            found.setdefault(key, {})[rank] = nodes
+    return [_communicator(workload, *key, nodes) for key, nodes in found.items()]
+
+
+def _of_rank(
+    workload: Workload, rank: int, given: Groups
+) -> list[tuple[tuple[str, tuple[int, ...]], NDArray[np.int64]]]:
+    """The groups that one rank uses, each with its collectives in order."""
+    trace = workload.traces[rank]
+    try:
+        torch = torch_groups(trace.frames.group_inputs, workload.ranks)
+    except InputError as error:
+        raise FormatError(f"{trace.path}: {error}") from None
+    # The last name is that of nodes without one: their number is -1.
+    names = [name.decode(errors="backslashreplace") for name in trace.frames.group_names]
+    names = [name or EVERYONE for name in [*names, ""]]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    of = np.array([numbers[name] for name in names])[trace.frames.group]
+    order = np.argsort(of, kind="stable")
+    firsts = np.searchsorted(of[order], np.arange(len(numbers) + 1))
+    used: list[tuple[tuple[str, tuple[int, ...]], NDArray[np.int64]]] = []
+    for name, number in numbers.items():
+        nodes = order[firsts[number] : firsts[number + 1]]
+        if not len(nodes):
+            continue
+        members = group_of(name, torch, given, workload.ranks)
+        place = workload.place(rank, int(nodes[0]))
+        if members is None:
+            raise FormatError(
+                f"{place} is a collective of group '{name[:40]}', which neither the trace nor a "
+                "comm-group file describes; give one with --comm-group"
+            )
+        if rank not in members:
+            raise FormatError(
+                f"{place} is a collective of group '{name[:40]}', but rank {rank} is not in it"
+            )
+        used.append(((name, members), nodes))
+    return sorted(used, key=lambda item: int(item[1][0]))
+
+
+def _communicator(
+    workload: Workload, name: str, members: tuple[int, ...], nodes: dict[int, NDArray[np.int64]]
+) -> Communicator:
+    """Check that all members do the same."""
+    first = next(iter(nodes))
+    kind, size = _columns(workload, first, nodes[first])
+    for rank in members:
+        if rank not in nodes:
+            raise FormatError(
+                f"{workload.place(first, int(nodes[first][0]))} is a collective of group "
+                f"'{name[:40]}', in which rank {rank} does nothing"
+            )
+        other_kind, other_size = _columns(workload, rank, nodes[rank])
+        shared = min(len(kind), len(other_kind))
+        differ = (kind[:shared] != other_kind[:shared]) | (size[:shared] != other_size[:shared])
+        for k in np.flatnonzero(differ)[:1]:
+            raise FormatError(
+                f"{workload.place(rank, int(nodes[rank][k]))} is {_shown(other_kind[k])} of "
+                f"{_bytes(other_size[k])}, but collective {k} of group '{name[:40]}' is "
+                f"{_shown(kind[k])} of {_bytes(size[k])} in "
+                f"{workload.place(first, int(nodes[first][k]))}"
+            )
+        if len(kind) != len(other_kind):
+            more, less = (first, rank) if len(kind) > shared else (rank, first)
+            raise FormatError(
+                f"{workload.place(more, int(nodes[more][shared]))} is collective {shared} of "
+                f"group '{name[:40]}', but rank {less} has only {shared}"
+            )
+    return Communicator(name, members, kind, size, nodes)
+
+
+def _columns(
+    workload: Workload, rank: int, nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    frames = workload.traces[rank].frames
+    return frames.kind[nodes], frames.size[nodes]
+
+
+def _shown(kind: int) -> str:
+    return KINDS.get(int(kind), "of no comm_type" if kind == ABSENT else f"comm_type {kind}")
+
+
+def _bytes(size: int) -> str:
+    return "no size" if size == ABSENT else format_size(int(size))
