@@ -11,10 +11,10 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import pccl, tacos
+from benchmarks import convert, pccl, tacos
 from benchmarks.tables import Extent
 
-SUITES = {"tacos": tacos, "pccl": pccl}
+SUITES = {"tacos": tacos, "pccl": pccl, "convert": convert}
 TABLES = {name: table for suite in SUITES.values() for name, table in suite.TABLES.items()}
 
 

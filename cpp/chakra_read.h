@@ -25,6 +25,10 @@ Trace read_trace(std::string_view file, bool with_names);
 // not there, or a circle of dependencies. Linear in nodes and dependencies.
 void check_nodes(const Nodes& nodes);
 
+// The same for nodes with equal ids, types and waits, whatever their order in the file; ids must be
+// 0..n-1. Almost surely another for other nodes.
+std::uint64_t digest(const Nodes& nodes);
+
 // The first difference from what the nodes should be (ids 0..n-1 in any order of the file), in
 // words, or nothing.
 std::string first_difference(const Nodes& found, const Nodes& expected);

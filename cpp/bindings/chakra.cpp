@@ -251,7 +251,8 @@ void bind_nodes(nb::module_& module) {
                          while (groups.size() < all) groups.append(nb::bytes("", 0));
                          return groups;
                      })
-        .def("check", [](const Nodes& nodes) { check_nodes(nodes); })
+        .def("check", &check_nodes, nb::call_guard<nb::gil_scoped_release>())
+        .def("digest", &digest, nb::call_guard<nb::gil_scoped_release>())
         .def("first_difference", &first_difference, nb::arg("expected"));
 }
 

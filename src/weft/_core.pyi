@@ -351,6 +351,8 @@ class ChakraNodes:
     def groups(self) -> list[bytes]:
         """The pg_name of each node, empty where it has none; an empty list if none has."""
     def check(self) -> None: ...
+    def digest(self) -> int:
+        """The same for nodes with equal ids (0 to n - 1), types and waits, in any order."""
     def first_difference(self, expected: ChakraNodes) -> str: ...
 
 class ChakraPlan:
@@ -421,6 +423,60 @@ def weave(
     result: Int32,
     result_place: Int32,
 ) -> Woven: ...
+
+class TraceDirection(Enum):
+    spread = 0
+    collect = 1
+    collect_and_spread = 2
+
+class TraceFault(Enum):
+    none = 0
+    mixed_source = 1
+    mixed_use = 2
+    unlike = 3
+    too_many = 4
+
+class TraceFlow:
+    """What messages carry, or at which node that cannot be said."""
+
+    @property
+    def fault(self) -> TraceFault: ...
+    @property
+    def node(self) -> int: ...
+    @property
+    def found(self) -> int: ...
+    def take(
+        self,
+    ) -> tuple[Int64, Int32, Int32, Int64, Int32, NDArray[np.uint8], NDArray[np.uint64]]:
+        """Move out what was found; can be called once.
+
+        Parts by message (offsets, numbers), their NPUs and bytes, the part of each node that
+        computes, which messages are complete, and their contributors.
+        """
+
+class TraceGraph:
+    """The nodes of all ranks and the messages between them."""
+
+    def __init__(
+        self,
+        *,
+        npu: Int32,
+        offsets: Int64,
+        waits: Int64,
+        carries: Bool,
+        message: Int64,
+        send: Int64,
+        recv: Int64,
+        bytes: Int64,  # noqa: A002
+    ) -> None: ...
+    @property
+    def stuck(self) -> int:
+        """A node that waits for itself over others, or -1."""
+    def levels(self) -> Int32: ...
+    def follow(
+        self, rank: Int32, ranks: int, direction: TraceDirection, parts: bool
+    ) -> TraceFlow: ...
+
 class TraceFrames:
     """The collectives of a workload's trace; columns in the order in which they are issued."""
 

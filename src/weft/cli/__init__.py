@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from weft.cli.convert import convert
 from weft.cli.export import export
 from weft.cli.lower import lower
 from weft.cli.progress import INTERRUPTED
@@ -24,7 +25,7 @@ def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""
 
 
-for command in (synth, verify, topo, export, workload, lower):
+for command in (synth, verify, convert, topo, export, workload, lower):
     cli.add_command(command)
 
 

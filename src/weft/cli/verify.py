@@ -1,26 +1,42 @@
-"""``weft verify``: judge a saved algorithm."""
+"""``weft verify``: judge an algorithm in any known format."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+from weft.cli.inputs import InputOptions, input_options
+
+if TYPE_CHECKING:
+    from weft._core import Progress
+    from weft.verify import Verdict
 
 
 @click.command()
-@click.argument("folder", metavar="DIR")
+@input_options("IN")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
-def verify(folder: str, as_json: bool) -> None:
-    """Judge the algorithm saved in DIR: exit code 0 if right, 1 and the violation if not."""
-    from weft.api import load
-    from weft.cli import progress
-    from weft.verify import verify as judge
+def verify(source: InputOptions, as_json: bool) -> None:
+    """Judge the algorithm in IN: exit code 0 if right, 1 and the violation if not.
 
-    verdict = progress.run("verifying", lambda _report: judge(load(folder)))
+    IN is a folder of Chakra execution traces, or a file in another format that Weft knows; it is
+    recognised by what is in it. Traces that do not come from Weft need --collective.
+    """
+    from weft.cli import progress
+    from weft.formats import read
+
+    hints = source.hints()
+
+    def work(_report: Progress) -> Verdict:
+        return read(source.path, hints, kind=source.kind).judged()
+
+    verdict = progress.run("verifying", work)
     if as_json:
         import dataclasses
         import json
 
-        click.echo(json.dumps({"folder": folder, **dataclasses.asdict(verdict)}, indent=2))
+        click.echo(json.dumps({"path": source.path, **dataclasses.asdict(verdict)}, indent=2))
     else:
-        click.echo(f"{folder}: {'verified' if verdict else verdict.violation}")
+        click.echo(f"{source.path}: {'verified' if verdict else verdict.violation}")
     if not verdict:
         raise click.exceptions.Exit(1)

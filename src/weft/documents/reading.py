@@ -36,10 +36,15 @@ class Document:
         return load_json(self.data) if self.suffix == ".json" else load_yaml(self.text)
 
 
-def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[Document], T]) -> T:
-    """What `build` makes of a file of some `kind`; it may raise `PlacedError`."""
+def read_document(
+    path: str | os.PathLike[str], kind: str, build: Callable[[Document], T], most: int = MAX_BYTES
+) -> T:
+    """What `build` makes of a file of some `kind` and at most so many bytes.
+
+    It may raise `PlacedError`.
+    """
     where = Path(path)
-    data = _read_bytes(where, kind)
+    data = _read_bytes(where, kind, most)
     document = Document(where, data, _decode(where, data))
     try:
         return build(document)
@@ -50,10 +55,10 @@ def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[Docu
         raise FormatError(f"{place} {sentence}") from None
 
 
-def _read_bytes(path: Path, kind: str) -> bytes:
+def _read_bytes(path: Path, kind: str, most: int) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(most + 1)
     except FileNotFoundError:
         raise FormatError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -61,8 +66,8 @@ def _read_bytes(path: Path, kind: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise FormatError(f"{path}: cannot be read: {reason}") from None
-    if len(data) > MAX_BYTES:
-        raise FormatError(f"{path}: is larger than {MAX_BYTES >> 20} MiB, the most Weft reads")
+    if len(data) > most:
+        raise FormatError(f"{path}: is larger than {most >> 20} MiB, the most Weft reads")
     return data.removeprefix(codecs.BOM_UTF8)
 
 

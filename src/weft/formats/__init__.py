@@ -1,6 +1,7 @@
 """Algorithms in the formats of others: one room a format, one way in and one way out."""
 
+from weft.formats.conversion import Conversion
 from weft.formats.files import FORMATS, Format, read, recognise, write
 from weft.formats.imported import Hints, Imported
 
-__all__ = ["FORMATS", "Format", "Hints", "Imported", "read", "recognise", "write"]
+__all__ = ["FORMATS", "Conversion", "Format", "Hints", "Imported", "read", "recognise", "write"]

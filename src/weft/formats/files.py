@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.algorithm import Algorithm
 from weft.errors import FormatError, unknown_name
-from weft.formats import chakra
+from weft.formats import chakra, table
 from weft.formats.imported import NO_HINTS, Hints, Imported
 
 HEAD_BYTES = 4096
@@ -52,6 +52,21 @@ FORMATS: dict[str, Format] = {
         chakra.save,
         "",
     ),
+    "csv": Format(
+        "a table of transfers as CSV",
+        table.recognise_csv,
+        table.read_csv,
+        table.write_csv,
+        ".csv",
+    ),
+    # Last: other formats are JSON too, and know what theirs looks like.
+    "table": Format(
+        "a table of transfers as JSON",
+        table.recognise_json,
+        table.read_json,
+        table.write_json,
+        ".json",
+    ),
 }
 
 
@@ -59,14 +74,17 @@ def recognise(path: Path) -> str:
     """Name of the format of a file or folder, by what is in it."""
     head = b""
     try:
-        if not path.is_dir():
+        there = path.exists()
+        if path.is_file():
             with path.open("rb") as file:
                 head = file.read(HEAD_BYTES)
+        for name, kind in FORMATS.items():
+            if kind.recognise(path, head):
+                return name
     except (OSError, ValueError) as error:
         raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
-    for name, kind in FORMATS.items():
-        if kind.recognise(path, head):
-            return name
+    if not there:
+        raise FormatError(f"cannot read {path}: No such file or directory")
     known = ", ".join(kind.title for kind in FORMATS.values())
     raise FormatError(f"{path} is in no format Weft knows (known: {known})")
 
@@ -77,7 +95,7 @@ def read(path: str | Path, hints: Hints = NO_HINTS, *, kind: str | None = None) 
     The algorithm is not judged yet: see `Imported.verified`.
     """
     path = Path(path)
-    return _format(kind or recognise(path)).read(path, hints)
+    return known_format(kind or recognise(path)).read(path, hints)
 
 
 def write(
@@ -89,13 +107,13 @@ def write(
 ) -> None:
     """Write an algorithm; the format follows from the path's ending unless `kind` names it."""
     path = Path(path)
-    target = _format(kind or by_suffix(path))
+    target = known_format(kind or by_suffix(path))
     target.write(algorithm, path, **(options or {}))
 
 
 def by_suffix(path: Path) -> str:
     """The format that a path's ending asks for: a folder of traces if it has none."""
-    for name, kind in FORMATS.items():
+    for name, kind in reversed(FORMATS.items()):  # from the most general on
         if kind.suffix == path.suffix.lower():
             return name
     endings = ", ".join(kind.suffix for kind in FORMATS.values() if kind.suffix)
@@ -105,7 +123,8 @@ def by_suffix(path: Path) -> str:
     )
 
 
-def _format(name: str) -> Format:
+def known_format(name: str) -> Format:
+    """The format of that name."""
     if name not in FORMATS:
         raise unknown_name("format", name, FORMATS)
     return FORMATS[name]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.algorithm import Algorithm
-from weft.collective import Move
-from weft.errors import FormatError
-from weft.verify import verify
+from weft.collective import Collective, Move, check_told, custom
+from weft.errors import FormatError, InputError
+from weft.verify import Verdict, verify
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,21 @@ class Hints:
     root: int | None = None
     moves: Sequence[Move] | None = None
 
+    def demand(self, npus: int) -> Collective:
+        """The collective, for a file that names chunks by number but not the collective."""
+        if self.collective is None:
+            raise InputError("it does not say which collective it is of; name it with --collective")
+        check_told(self.collective, self._told(), {"moves": "--pattern", "size": "--size"})
+        group = range(npus) if self.group is None else self.group
+        chunks = self.chunks or 1
+        if self.moves is not None:
+            return custom(group, self.moves, chunks_per_share=chunks)
+        assert self.size is not None
+        return Collective.of(self.collective, group, self.size, chunks, self.root)
+
+    def _told(self) -> list[str]:
+        return [name for name in ("size", "moves") if getattr(self, name) is not None]
+
 
 NO_HINTS = Hints()
 
@@ -62,12 +77,16 @@ class Imported:
     path: Path
     origin: Callable[[int], str] | None = None
 
-    def violation(self) -> str | None:
-        """What the judge finds wrong, with the place in the file; None if it is right."""
+    def judged(self) -> Verdict:
+        """What the judge says, with the place in the file if something is wrong there."""
         verdict = verify(self.algorithm)
         if verdict or self.origin is None or verdict.row is None:
-            return verdict.violation
-        return f"{self.origin(verdict.row)}: {verdict.violation}"
+            return verdict
+        return replace(verdict, violation=f"{self.origin(verdict.row)}: {verdict.violation}")
+
+    def violation(self) -> str | None:
+        """What the judge finds wrong, with the place in the file; None if it is right."""
+        return self.judged().violation
 
     def verified(self) -> Algorithm:
         """The algorithm, if it is right.

@@ -21,11 +21,14 @@ from weft.formats.chakra._columns import (
     check_savable,
     checksum,
     optional_columns,
+    planned,
     sent_attributes,
     standard_columns,
 )
-from weft.formats.chakra._header import claim_limit, header_attributes
+from weft.formats.chakra._files import TraceFiles, has_traces
+from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
+from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints, Imported
 
 __all__ = ["TRACE_NAME", "load", "read", "recognise", "save"]
@@ -48,18 +51,7 @@ def save(algorithm: Algorithm, folder: Path) -> None:
     table = standard_columns(algorithm.transfers)
     npus = _count_npus(algorithm)
     check_savable(table, npus, len(algorithm.chunks), len(algorithm.routes or ()))
-    plan = _core.ChakraPlan(
-        npus,
-        table.chunk,
-        table.src,
-        table.dst,
-        table.reduce,
-        algorithm.chunks.bytes,
-        table.src_place,
-        table.dst_place,
-        table.dep_offsets,
-        table.deps,
-    )
+    plan = planned(table, algorithm.chunks, npus)
     header = header_attributes(algorithm, npus, checksum(table), optional_columns(table))
     written = 0
     with new_folder(folder, TRACE_NAME) as place:
@@ -77,13 +69,19 @@ def save(algorithm: Algorithm, folder: Path) -> None:
 
 
 def recognise(path: Path, _head: bytes) -> bool:
-    """Whether a path is a folder with traces in it."""
-    return path.is_dir() and any(TRACE_NAME.fullmatch(entry.name) for entry in path.iterdir())
+    """Whether a path is a folder with traces, or names them by the beginning of their names."""
+    return has_traces(path)
 
 
-def read(path: Path, _hints: Hints) -> Imported:
-    """Read what `save` wrote."""
-    return Imported(load(path), path)
+def read(path: Path, hints: Hints) -> Imported:
+    """Read what `save` wrote, or traces of others for which the user names the collective."""
+    files = TraceFiles(path)
+    attributes, _ = files.read(0)
+    if "weft.version" in attributes:
+        return Imported(load(path), path)
+    from weft.formats.chakra.foreign import read_foreign  # seldom needed, and large
+
+    return read_foreign(path, files, hints)
 
 
 def _count_npus(algorithm: Algorithm) -> int:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from weft import _core
 from weft.algorithm import COLUMN_TYPES, Transfers
+from weft.collective import Chunks
 from weft.errors import InputError
 from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
 
@@ -27,6 +29,22 @@ def standard_columns(table: Transfers) -> Transfers:
         for name, column in table.columns().items()
     }
     return replace(table, **columns)
+
+
+def planned(table: Transfers, chunks: Chunks, npus: int) -> _core.ChakraPlan:
+    """The nodes that a table of standard columns calls for."""
+    return _core.ChakraPlan(
+        npus,
+        table.chunk,
+        table.src,
+        table.dst,
+        table.reduce,
+        chunks.bytes,
+        table.src_place,
+        table.dst_place,
+        table.dep_offsets,
+        table.deps,
+    )
 
 
 def checksum(table: Transfers) -> int:

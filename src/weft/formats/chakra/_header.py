@@ -12,23 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
-from weft.collective import DEFAULT_ALIGNMENT, PATTERNS, Chunks, Collective
+from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats.chakra._attributes import SINT64_LIST, TEXT, Attribute, delta
+from weft.formats.claims import PART_TYPES, checked_parts, checked_range, claimed_chunks
 from weft.topology.model import Topology
-from weft.units import MAX_BYTES
 
 Columns = dict[str, NDArray[np.int64]]
 
-# The columns that say what moves in a collective whose name does not.
-PART_TYPES: dict[str, type[np.generic]] = {
-    "bytes": np.int64,
-    "offset": np.int64,
-    "pre": np.int32,
-    "post": np.int32,
-    "reduce": np.bool_,
-}
 PART_COLUMNS = [
     *(f"weft.part_{name}" for name in PART_TYPES),
     "weft.part_set_length",
@@ -79,15 +71,6 @@ class Header(msgspec.Struct):
     routes: Literal["links", "listed"] | None = None
     cost: Cost | None = None
     provenance: dict[str, str | int | float | bool] = {}
-
-
-def claim_limit(total_bytes: int) -> int:
-    """How many chunks or switches the header of traces of this size may claim.
-
-    A transfer takes about a hundred bytes, so traces that move their chunks stay far below;
-    without a limit a few corrupt bytes could claim all memory.
-    """
-    return max(1 << 20, total_bytes)
 
 
 def header_attributes(
@@ -213,7 +196,7 @@ def read_demands(header: Header, columns: Columns, limit: int) -> tuple[Collecti
     claims, at, demands = 0, 0, []
     parts = _PartReader(columns)
     for demand in header.demands:
-        claims += _claimed_chunks(demand)
+        claims += claimed_chunks(demand.kind, demand.ranks, demand.parts, demand.chunks_per_share)
         group = members[at : at + max(demand.ranks, 0)]
         at += len(group)
         if claims > limit or len(group) != demand.ranks or (group >= header.npus).any():
@@ -233,15 +216,6 @@ def read_demands(header: Header, columns: Columns, limit: int) -> tuple[Collecti
     if at != len(members) or not demands or not parts.at_end:
         raise InputError("weft.groups or the parts do not fit the demands")
     return tuple(demands)
-
-
-def _claimed_chunks(demand: Demand) -> int:
-    pattern = PATTERNS.get(demand.kind)
-    if demand.parts is not None or pattern is None:
-        parts = demand.parts or 0
-    else:
-        parts = pattern.parts(max(demand.ranks, 0))
-    return max(parts, demand.ranks, 0) * max(demand.chunks_per_share, 0)
 
 
 class _PartReader:
@@ -266,24 +240,14 @@ class _PartReader:
         taken = {name: column[rows] for name, column in self._columns.items()}
         if any(len(column) != demand.parts for column in taken.values()) or (lengths < 1).any():
             raise InputError(f"the parts of a {demand.kind[:40]} do not fit their columns")
-        for side in ("pre", "post"):
-            _check_range(f"weft.part_{side}", taken[side], len(lengths))
-        _check_range("weft.part_bytes", taken["bytes"] - 1, MAX_BYTES)
-        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        members = self._members[self._member : self._member + int(ends[-1])]
-        inner = np.diff(members) > 0
-        inner[ends[1:-1] - 1] = True  # sets are ascending; from one to the next need not be
-        if len(members) != ends[-1] or not inner.all():
+        left = len(self._members) - self._member
+        if (lengths > left).any() or int(lengths.sum()) > left:
             raise InputError("weft.part_set_members does not fit weft.part_set_length")
+        members = self._members[self._member : self._member + int(lengths.sum())]
         self._row += demand.parts
         self._set += len(lengths)
         self._member += len(members)
-        return Chunks(
-            **{name: taken[name].astype(kind) for name, kind in PART_TYPES.items()},
-            reach=np.full(demand.parts, -1, dtype=np.int32),
-            set_offsets=ends,
-            set_members=members.astype(np.int32),
-        )
+        return checked_parts(taken, lengths, members, "weft.part_")
 
 
 def read_topology(header: Header, columns: Columns, limit: int) -> Topology | None:
@@ -297,10 +261,10 @@ def read_topology(header: Header, columns: Columns, limit: int) -> Topology | No
     latency = columns["weft.speed_latency_ps"]
     if len(bandwidth) != len(latency):
         raise InputError("the columns of the links' speeds differ in length")
-    _check_range("weft.link_speed", speed, len(bandwidth))
+    checked_range("weft.link_speed", speed, len(bandwidth))
     nodes = network.npus + network.switches
-    _check_range("weft.link_src", columns["weft.link_src"], nodes)
-    _check_range("weft.link_dst", columns["weft.link_dst"], nodes)
+    checked_range("weft.link_src", columns["weft.link_src"], nodes)
+    checked_range("weft.link_dst", columns["weft.link_dst"], nodes)
     if len(columns["weft.link_src"]) != len(speed):
         raise InputError("the columns of the links differ in length")
     topology = Topology.from_links(
@@ -326,8 +290,8 @@ def read_routes(header: Header, columns: Columns, topology: Topology | None) -> 
             raise InputError("there are routes but no topology")
         return Routes.of_links(topology.links)
     lengths, links = columns["weft.route_length"], columns["weft.route_links"]
-    _check_range("weft.route_length", lengths, len(links) + 1)
-    _check_range("weft.route_links", links, topology.links if topology else 1 << 31)
+    checked_range("weft.route_length", lengths, len(links) + 1)
+    checked_range("weft.route_links", links, topology.links if topology else 1 << 31)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     if offsets[-1] != len(links):
         raise InputError("weft.route_length does not fit weft.route_links")
@@ -339,8 +303,3 @@ def read_cost(header: Header) -> CostModel | None:
         return None
     # CostModel itself refuses names it does not know.
     return CostModel(header.cost.latency_model, header.cost.switching)  # type: ignore[arg-type]
-
-
-def _check_range(name: str, values: NDArray[np.int64], end: int) -> None:
-    for index in np.flatnonzero((values < 0) | (values >= end))[:1]:
-        raise InputError(f"{name}[{index}] is {values[index]}; expected 0 to {end - 1}")

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, Transfers
 from weft.collective import Chunks
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import READABLE_VERSIONS, Attributes
-from weft.formats.chakra._columns import checksum, first_bad_dep
+from weft.formats.chakra._columns import checksum, first_bad_dep, planned
+from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._header import (
     PART_COLUMNS,
     Header,
-    claim_limit,
     parse_header,
     read_cost,
     read_demands,
@@ -30,6 +27,7 @@ from weft.formats.chakra._header import (
     read_topology,
 )
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
+from weft.formats.claims import claim_limit
 
 TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.
@@ -54,9 +52,9 @@ def load(folder: Path) -> Algorithm:
         The folder is not one, a file is missing, damaged or not of Weft, or the files
         contradict each other; the message names file and node or byte.
     """
-    files = _Files(folder)
+    files = _WeftFiles(folder)
     first = files.path(0)
-    attributes, _ = files.read(0)
+    attributes, nodes = files.read(0)
     with naming(first):
         header = parse_header(attributes.text("weft.header"))
         if not 0 <= header.rows <= files.bytes // LEAST_ROW_BYTES:
@@ -65,87 +63,37 @@ def load(folder: Path) -> Algorithm:
         frame = _read_frame(header, attributes, claim_limit(files.bytes))
         chunks = frame.chunks
         rows = Rows(header, len(chunks), len(frame.routes or ()))
+    # A file is read once; what its nodes wait for is remembered as a number.
+    digests = np.zeros(header.npus, dtype=np.uint64)
     for npu in range(header.npus):
-        attributes, nodes = files.read(npu)
+        if npu > 0:
+            attributes, nodes = files.read(npu)
         with naming(files.path(npu)):
             rows.add(npu, attributes, nodes)
+            digests[npu] = nodes.digest()
     _check_match(files, rows, chunks)
     table = rows.table()
     with naming(first):
         _check_table(header, table)
-    _check_nodes(files, table, chunks, header.npus)
+    _check_nodes(files, planned(table, chunks, header.npus), digests)
     with naming(first):
         return replace(frame, transfers=table)
 
 
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Say in which file it went wrong."""
-    try:
-        yield
-    except FormatError:
-        raise
-    except (InputError, ValueError) as error:
-        raise FormatError(f"{path}: {error}") from None
+class _WeftFiles(TraceFiles):
+    """Traces that Weft wrote."""
 
-
-class _Files:
-    """The traces of a folder: one for each NPU, none missing."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.bytes = 0
-        self._npus: set[int] = set()
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if match := TRACE_NAME.fullmatch(entry.name):
-                        self._add(int(match[1]), entry.stat())
-        except OSError as error:
-            raise FormatError(f"cannot read {folder}: {error.strerror}") from None
-        if not self._npus:
-            raise FormatError(f"{folder} holds no trace of Weft (weft.0.et, weft.1.et, ...)")
-
-    def _add(self, npu: int, status: os.stat_result) -> None:
-        if not stat.S_ISREG(status.st_mode):
-            raise FormatError(f"{self.path(npu)} is not a file")
-        self._npus.add(npu)
-        self.bytes += status.st_size
-
-    def path(self, npu: int) -> Path:
-        return self.folder / f"weft.{npu}.et"
-
-    def expect(self, npus: int) -> None:
-        """Raise unless the traces are those of NPUs 0 to npus - 1."""
-        for npu in range(min(npus, len(self._npus) + 1)):
-            if npu not in self._npus:
-                raise FormatError(
-                    f"{self.path(npu)} is missing: there are {npus} NPUs, but "
-                    f"{len(self._npus)} traces"
-                )
-        if len(self._npus) > npus:
-            raise FormatError(f"{self.path(max(self._npus))} is of no NPU: there are {npus}")
-
-    def read(self, npu: int) -> tuple[Attributes, _core.ChakraNodes]:
-        path = self.path(npu)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            raise FormatError(f"{path} is missing") from None
-        except OSError as error:
-            raise FormatError(f"cannot read {path}: {error.strerror}") from None
-        with naming(path):
-            _, found, nodes = _core.read_chakra(content)
-            attributes = Attributes(found)
+    def read(self, rank: int) -> tuple[Attributes, _core.ChakraNodes]:
+        attributes, nodes = super().read(rank)
+        with naming(self.path(rank)):
             if "weft.version" not in attributes:
                 raise InputError("not a trace of Weft: it has no attribute weft.version")
             version = attributes.number("weft.version")
             if version not in READABLE_VERSIONS:
                 known = " and ".join(map(str, READABLE_VERSIONS))
                 raise InputError(f"version {version} of the schema; this Weft reads {known}")
-            if attributes.number("weft.npu") != npu:
+            if attributes.number("weft.npu") != rank:
                 raise InputError(f"the trace of NPU {attributes.number('weft.npu')}, renamed")
-            nodes.check()
         return attributes, nodes
 
     def node_of(self, npu: int, kind: int, row: int) -> str:
@@ -177,7 +125,7 @@ def _read_frame(header: Header, attributes: Attributes, limit: int) -> Algorithm
     )
 
 
-def _check_match(files: _Files, rows: Rows, chunks: Chunks) -> None:
+def _check_match(files: _WeftFiles, rows: Rows, chunks: Chunks) -> None:
     """Every row is sent once and received once, by the right NPUs, with its chunk's bytes."""
     sent, received = rows.src >= 0, rows.receiver >= 0
     for row in np.flatnonzero(~sent & ~received)[:1]:
@@ -219,22 +167,13 @@ def _check_table(header: Header, table: Transfers) -> None:
         )
 
 
-def _check_nodes(files: _Files, table: Transfers, chunks: Chunks, npus: int) -> None:
+def _check_nodes(files: _WeftFiles, plan: _core.ChakraPlan, digests: NDArray[np.uint64]) -> None:
     """The nodes are the very ones the rows call for: what others run is what is loaded."""
-    plan = _core.ChakraPlan(
-        npus,
-        table.chunk,
-        table.src,
-        table.dst,
-        table.reduce,
-        chunks.bytes,
-        table.src_place,
-        table.dst_place,
-        table.dep_offsets,
-        table.deps,
-    )
-    for npu in range(npus):
+    for npu, digest in enumerate(digests.tolist()):
+        expected = plan.nodes(npu)
+        if expected.digest() == digest:
+            continue
         _, nodes = files.read(npu)
-        difference = nodes.first_difference(plan.nodes(npu))
-        if difference:
-            raise FormatError(f"{files.path(npu)}: {difference}")
+        with naming(files.path(npu)):
+            nodes.check()
+            raise InputError(nodes.first_difference(expected))

@@ -59,6 +59,9 @@ class Rows:
     def add(self, npu: int, attributes: Attributes, nodes: _core.ChakraNodes) -> None:
         """Take over one NPU's trace."""
         where = self._positions(nodes)
+        for waits in (nodes.data, nodes.ctrl):
+            if len(waits) and waits.max() >= len(nodes):
+                nodes.check()  # names the node that waits for what is not there
         sends = nodes.type == COMM_SEND
         receives = nodes.type == COMM_RECV
         comps = nodes.type == COMP
@@ -77,6 +80,7 @@ class Rows:
         """Where node 0, 1, 2, ... is in the file."""
         where = np.argsort(nodes.id, kind="stable")
         for number in np.flatnonzero(nodes.id[where] != np.arange(len(nodes), dtype=np.uint64))[:1]:
+            nodes.check()  # an id that is there twice is named as such
             raise InputError(f"node {number} is missing: there are {len(nodes)} nodes")
         return where
 

@@ -1,0 +1,89 @@
+"""``weft convert``: from any format to any other."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli.inputs import InputOptions, input_options
+
+if TYPE_CHECKING:
+    from weft._core import Progress
+    from weft.algorithm import Algorithm
+
+
+@click.command()
+@input_options("IN")
+@click.argument("output", metavar="OUT")
+@click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its ending asks for.")
+@click.option("--name", metavar="TEXT", help="For formats that name the algorithm.")
+@click.option("--dialect", metavar="NAME", help="For msccl: whose runtime it is for.")
+@click.option("--protocol", metavar="NAME", help="For msccl and mscclpp: Simple, LL, LL128.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def convert(
+    source: InputOptions,
+    output: str,
+    to: str | None,
+    name: str | None,
+    dialect: str | None,
+    protocol: str | None,
+    as_json: bool,
+) -> None:
+    """Convert the algorithm in IN to OUT; it is verified on the way, and refused if it is wrong.
+
+    IN is recognised by what is in it. OUT is a folder of Chakra execution traces, or a file whose
+    ending names the format: .json, .csv. Traces that do not come from Weft need --collective.
+
+    \b
+    Examples:
+      weft convert traces algorithm.json
+      weft convert ring/ag_ring traces --collective all-gather
+      weft convert rows.csv traces --collective all-reduce --size 64MiB --chunks 2
+    """  # noqa: D301 - click reads the control character
+    from pathlib import Path
+
+    from weft.cli import progress
+    from weft.formats.conversion import Conversion, ranks_of
+
+    began = time.perf_counter()
+    given = {"name": name, "dialect": dialect, "protocol": protocol}
+    conversion = Conversion(
+        Path(source.path),
+        Path(output),
+        source.kind,
+        to,
+        source.hints(),
+        {option: value for option, value in given.items() if value is not None},
+    )
+    conversion.check()
+
+    def work(_report: Progress) -> Algorithm:
+        return conversion.read()
+
+    algorithm = progress.run("reading and verifying", work)
+    # In this thread: an interrupt must reach it, so that it cleans up.
+    size = conversion.write(algorithm)
+    seconds = time.perf_counter() - began
+    if not as_json:
+        click.echo(
+            f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
+            f"{ranks_of(algorithm)} ranks, {len(algorithm.transfers):,} transfers, verified; "
+            f"{size:,} B in {seconds:.2f} s"
+        )
+        return
+    import json
+
+    figures = {
+        "input": source.path,
+        "output": output,
+        "from": conversion.source_format,
+        "to": conversion.target_format,
+        "collectives": [demand.kind for demand in algorithm.demands],
+        "ranks": ranks_of(algorithm),
+        "transfers": len(algorithm.transfers),
+        "bytes": size,
+        "seconds": seconds,
+    }
+    click.echo(json.dumps(figures, indent=2))

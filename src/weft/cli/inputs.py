@@ -1,0 +1,90 @@
+"""Options that say what a file does not: of which collective, among whom, how much."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from weft.formats import Hints
+
+_MOST_NPUS = 1 << 24  # the readers know how many there are; this only bounds a range
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """A file to read, and what the command line says about it."""
+
+    path: str
+    kind: str | None
+    collective: str | None
+    size: str | None
+    chunks: int | None
+    group: str | None
+    root: int | None
+    pattern: str | None
+
+    def hints(self) -> Hints:
+        from weft.collective import load_pattern, parse_group
+        from weft.errors import InputError
+        from weft.formats import Hints
+        from weft.units import parse_size
+
+        if self.chunks is not None and self.chunks < 1:
+            raise InputError(f"--chunks is {self.chunks}; expected 1 or more")
+        group = None if self.group is None else parse_group(self.group, _MOST_NPUS)
+        ranks = _MOST_NPUS if group is None else len(group)
+        return Hints(
+            self.collective,
+            None if self.size is None else parse_size(self.size),
+            self.chunks,
+            group,
+            self.root,
+            None if self.pattern is None else load_pattern(self.pattern, ranks),
+        )
+
+
+def input_options(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a file to read and options for what it may not say; the command gets them as `source`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @click.argument("path", metavar=metavar)
+        @click.option(
+            "--from",
+            "kind",
+            metavar="FORMAT",
+            help="Its format, instead of finding out: chakra, table, csv, ...",
+        )
+        @click.option(
+            "--collective", metavar="NAME", help="Which collective it is, if it does not say so."
+        )
+        @click.option("--size", metavar="SIZE", help="Largest buffer on an NPU, if not told by it.")
+        @click.option("--chunks", type=int, metavar="K", help="Chunks each share is cut in.")
+        @click.option(
+            "--group", metavar="NPUS", help="Who takes part, in order of rank; all by default."
+        )
+        @click.option("--root", type=int, metavar="NPU", help="For rooted patterns.")
+        @click.option("--pattern", metavar="FILE", help="For custom: a YAML or JSON list of moves.")
+        @functools.wraps(command)
+        def wrapped(
+            *,
+            path: str,
+            kind: str | None,
+            collective: str | None,
+            size: str | None,
+            chunks: int | None,
+            group: str | None,
+            root: int | None,
+            pattern: str | None,
+            **others: Any,
+        ) -> None:
+            source = InputOptions(path, kind, collective, size, chunks, group, root, pattern)
+            command(source=source, **others)
+
+        return wrapped
+
+    return decorate

@@ -1,0 +1,75 @@
+"""What formats that keep an algorithm whole share: bounds on claims, and parts that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.collective import PATTERNS, Chunks
+from weft.errors import InputError
+from weft.units import MAX_BYTES
+
+Int64 = NDArray[np.int64]
+
+# The columns that say what moves in a collective whose name does not.
+PART_TYPES: dict[str, type[np.generic]] = {
+    "bytes": np.int64,
+    "offset": np.int64,
+    "pre": np.int32,
+    "post": np.int32,
+    "reduce": np.bool_,
+}
+
+
+def claim_limit(total_bytes: int) -> int:
+    """How many chunks or switches files of this size may claim.
+
+    A transfer takes some ten bytes at least, so files that move their chunks stay below; without a
+    limit a few corrupt bytes could claim all memory.
+    """
+    return max(1 << 20, total_bytes)
+
+
+def claimed_chunks(kind: str, ranks: int, parts: int | None, chunks_per_share: int) -> int:
+    """How many chunks a collective claims to have, before any is made."""
+    pattern = PATTERNS.get(kind)
+    if parts is None and pattern is not None and pattern.build is not None:
+        parts = pattern.parts(max(ranks, 0))
+    return max(parts or 0, ranks, 0) * max(chunks_per_share, 0)
+
+
+def checked_range(name: str, values: Int64, end: int) -> None:
+    """Raise unless all values are 0 to end - 1."""
+    for index in np.flatnonzero((values < 0) | (values >= end))[:1]:
+        raise InputError(f"{name}[{index}] is {values[index]}; expected 0 to {end - 1}")
+
+
+def checked_parts(
+    columns: Mapping[str, NDArray[Any]], lengths: Int64, members: Int64, prefix: str
+) -> Chunks:
+    """Parts from their columns (`PART_TYPES`) and the sets they name, all of equal length.
+
+    `prefix` stands before a column's name in messages.
+    """
+    for side in ("pre", "post"):
+        checked_range(f"{prefix}{side}", columns[side], len(lengths))
+    checked_range(f"{prefix}bytes", columns["bytes"] - 1, MAX_BYTES)
+    # Halves cannot overflow where the sum of all could.
+    if int((columns["bytes"] >> 16).sum()) > MAX_BYTES >> 16:
+        raise InputError(f"{prefix}bytes are more than {MAX_BYTES} B in all")
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    inner = np.diff(members) > 0
+    if len(members) != ends[-1] or (lengths < 1).any():
+        raise InputError(f"the members of the sets of {prefix}pre and {prefix}post do not fit them")
+    inner[ends[1:-1] - 1] = True  # sets are ascending; from one to the next need not be
+    if not inner.all() or (members < 0).any() or (members >= 1 << 31).any():
+        raise InputError(f"the sets of {prefix}pre and {prefix}post are not NPUs in rising order")
+    return Chunks(
+        **{name: columns[name].astype(kind) for name, kind in PART_TYPES.items()},
+        reach=np.full(len(columns["bytes"]), -1, dtype=np.int32),
+        set_offsets=ends,
+        set_members=members.astype(np.int32),
+    )

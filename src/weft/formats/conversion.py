@@ -1,0 +1,88 @@
+"""From any format to any other, by way of the algorithm, which is verified in between."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.algorithm import Algorithm
+from weft.errors import FormatError, InputError
+from weft.formats.files import FORMATS, by_suffix, known_format, read, recognise
+from weft.formats.imported import NO_HINTS, Hints
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What is to be converted, and to what.
+
+    Attributes
+    ----------
+    source, target
+        The paths.
+    read_as, write_as
+        Names of formats; by default what the source is recognised as, and what the target's
+        ending asks for.
+    hints
+        What the user says about the source.
+    options
+        Options of the target's format, by name.
+    """
+
+    source: Path
+    target: Path
+    read_as: str | None = None
+    write_as: str | None = None
+    hints: Hints = NO_HINTS
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def source_format(self) -> str:
+        return self.read_as or recognise(self.source)
+
+    @cached_property
+    def target_format(self) -> str:
+        return self.write_as or by_suffix(self.target)
+
+    def check(self) -> None:
+        """Raise, before any work, if the target is the source or options make no sense."""
+        known_format(self.source_format)
+        takes = known_format(self.target_format).options
+        for name in self.options:
+            if name not in takes:
+                said = ", ".join(f"--{option}" for option in takes) or "no options"
+                raise InputError(f"{self.target_format} takes no --{name} (it takes {said})")
+        try:
+            source, target = self.source.resolve(), self.target.resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise FormatError(f"cannot write {self.target}: {error}") from None
+        if target == source or (
+            target in source.parents and not FORMATS[self.target_format].suffix
+        ):
+            raise InputError(f"{self.target} is, or holds, what is read; choose another place")
+
+    def read(self) -> Algorithm:
+        """The source's algorithm, verified; what is wrong is a FormatError with the place."""
+        return read(self.source, self.hints, kind=self.source_format).verified()
+
+    def write(self, algorithm: Algorithm) -> int:
+        """Write the target, whole or not at all; gives its bytes."""
+        FORMATS[self.target_format].write(algorithm, self.target, **self.options)
+        if not self.target.is_dir():
+            return self.target.stat().st_size
+        with os.scandir(self.target) as entries:
+            return sum(entry.stat().st_size for entry in entries)
+
+
+def ranks_of(algorithm: Algorithm) -> int:
+    """How many NPUs an algorithm is for: those of its network, or up to the last it names."""
+    if algorithm.topology is not None:
+        return algorithm.topology.npus
+    rows = algorithm.transfers
+    named = max(max(demand.group) for demand in algorithm.demands)
+    return 1 + max(named, int(np.max(rows.src, initial=0)), int(np.max(rows.dst, initial=0)))

@@ -1,0 +1,125 @@
+"""``weft convert`` and ``weft verify`` on files of all formats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import refused, weft
+
+RING = Path(__file__).parents[1] / "data" / "astra" / "ar_ring_8"
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory) -> Path:
+    """A small algorithm as Weft saves it."""
+    folder = tmp_path_factory.mktemp("traces") / "out"
+    done = weft(
+        "synth", "ring:4", "all-reduce", "--size", "64KiB", "--chunks", "1", "-o", str(folder)
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_round_trips_between_all_formats(traces, tmp_path):
+    for source, target, more in (
+        (str(traces), "a.json", []),
+        ("a.json", "again", []),
+        ("again", "b.json", []),
+        ("a.json", "a.csv", []),
+        ("a.csv", "from-csv", ["--collective", "all-reduce", "--size", "64KiB"]),
+        ("from-csv", "c.json", ["--from", "chakra", "--to", "table"]),
+    ):
+        done = weft("convert", source, target, *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "verified" in done.stdout
+    same = [json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json")]
+    assert same[0] == same[1]
+    rows = json.loads((tmp_path / "c.json").read_text())["transfers"]
+    assert rows["chunk"] == same[0]["transfers"]["chunk"]
+    for file in (traces / "weft.0.et", traces / "weft.3.et"):
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+
+
+def test_traces_of_others_with_figures_as_json(tmp_path):
+    done = weft("convert", str(RING), "out", "--collective", "all-reduce", "--json", cwd=tmp_path)
+    facts = json.loads(done.stdout)
+    size = sum(file.stat().st_size for file in (tmp_path / "out").iterdir())
+    assert facts.pop("seconds") > 0
+    assert facts == {
+        "input": str(RING),
+        "output": "out",
+        "from": "chakra",
+        "to": "chakra",
+        "collectives": ["all-reduce"],
+        "ranks": 8,
+        "transfers": 112,
+        "bytes": size,
+    }
+    assert weft("verify", "out", cwd=tmp_path).stdout == "out: verified\n"
+    prefix = weft("verify", str(RING / "ar_ring"), "--collective", "all-reduce")
+    assert prefix.returncode == 0
+
+
+def test_wrong_algorithms_are_refused_by_convert_and_judged_by_verify(tmp_path):
+    (tmp_path / "bad.csv").write_text("chunk,src,dst,reduce\n0,0,1,0\n0,2,1,0\n")
+    hints = ("--collective", "broadcast", "--size", "1KiB")
+    sentence = refused("convert", "bad.csv", "out", *hints, cwd=tmp_path)
+    assert sentence == "weft: bad.csv: line 3: NPU 2 sends chunk 0 (row 1) but never has it"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.csv"]
+    done = weft("verify", "bad.csv", *hints, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == "bad.csv: line 3: NPU 2 sends chunk 0 (row 1) but never has it\n"
+    facts = json.loads(weft("verify", "bad.csv", *hints, "--json", cwd=tmp_path).stdout)
+    assert facts["path"] == "bad.csv"
+    assert facts["kind"] == "precondition"
+    assert facts["row"] == 1
+
+
+def test_patterns_and_groups_may_be_told(tmp_path):
+    (tmp_path / "moves.yaml").write_text("- {size: 64, from: 0, to: [1, 2]}\n")
+    (tmp_path / "rows.csv").write_text("chunk,src,dst,reduce\n0,4,5,0\n0,5,6,0\n")
+    told = ("--collective", "custom", "--pattern", "moves.yaml", "--group", "4-6")
+    assert weft("verify", "rows.csv", *told, cwd=tmp_path).returncode == 0
+    told = ("--collective", "broadcast", "--size", "64", "--group", "6,5,4", "--root", "4")
+    assert weft("verify", "rows.csv", *told, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["out", "out"], "out is, or holds, what is read"),
+        (["out/weft", "out"], "is, or holds, what is read"),
+        (["a.json", "a.json"], "is, or holds, what is read"),
+        (["link.json", "a.json"], "is, or holds, what is read"),
+        (["nowhere", "x"], "nowhere: No such file or directory"),
+        (["text", "x"], "is in no format Weft knows"),
+        (["out", "x.doc"], "no format is written to files that end in .doc"),
+        (["out", "x", "--to", "chakar"], "unknown format 'chakar'; did you mean 'chakra'?"),
+        (["out", "x", "--from", "msccl3"], "unknown format 'msccl3'"),
+        (["out", "x", "--dialect", "rccl"], "chakra takes no --dialect"),
+        (["out", "no/such/x.json"], "cannot be written"),
+        (["out", "full"], "full: it holds mine.txt, which Weft did not write"),
+        (["out", "x", "--chunks", "0"], "--chunks is 0; expected 1 or more"),
+        (["out", "x", "--size", "many"], "size 'many'"),
+        (["out", "x", "--group", "3-1"], "reversed"),
+        (["a.csv", "x"], "a.csv: the table: it does not say which collective it is of"),
+        (["ring", "x"], "name it with --collective"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments, words, traces, tmp_path):
+    (tmp_path / "out").mkdir()
+    for file in traces.iterdir():
+        (tmp_path / "out" / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "ring").symlink_to(RING)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    (tmp_path / "text").write_text("some words")
+    (tmp_path / "a.csv").write_text("chunk,src,dst,reduce\n0,0,1,0\n")
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "link.json").symlink_to("a.json")
+    before = sorted(str(file) for file in tmp_path.rglob("*"))
+    assert words in refused("convert", *arguments, cwd=tmp_path)
+    assert sorted(str(file) for file in tmp_path.rglob("*")) == before
