@@ -39,19 +39,12 @@ def run_python(args: list[str], folder: Path) -> str:
     return done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])
 
 
-@pytest.mark.parametrize("page", ["groups.md", "language.md"])
+@pytest.mark.parametrize("page", ["groups.md", "language.md", "workloads.md"])
 def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = (DOCS / page).read_text()
-    blocks = re.findall(r"^```(console|python)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    assert {kind for kind, _ in blocks} == {"console", "python"}
-    for kind, block in blocks:
-@pytest.mark.parametrize("page", ["groups.md", "workloads.md"])
-def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((DOCS / page).read_text())
     assert {kind for kind, _ in blocks} == {"console", "python"}
-    for kind, text in blocks:
+    for kind, block in blocks:
         if kind == "console":
             run_console(block, tmp_path)
         else:
