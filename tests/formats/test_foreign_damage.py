@@ -181,7 +181,7 @@ SAMPLES = {
 }
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), other=st.sampled_from(KINDS))
 def test_any_changed_bytes_are_read_or_refused(seed, kind, other):
     rng = np.random.default_rng(seed)
@@ -204,7 +204,7 @@ def test_any_changed_bytes_are_read_or_refused(seed, kind, other):
             read(folder, Hints(rng.choice([kind, other]))).violation()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(st.data())
 def test_any_graph_of_messages_is_read_or_refused(data):
     ranks = data.draw(st.integers(1, 4))

@@ -205,7 +205,7 @@ def test_csv_needs_the_collective(tmp_path):
             read(tmp_path / "a.csv", hints)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(
     seed=st.integers(0, 2**32),
     name=st.sampled_from(sorted(SAMPLES)),

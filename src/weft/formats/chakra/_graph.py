@@ -176,7 +176,8 @@ class _Rank:
     def _check_kinds(nodes: _core.ChakraNodes) -> None:
         for node in np.flatnonzero(nodes.type == COMM_COLL)[:1]:
             raise InputError(
-                f"node {nodes.id[node]} is a whole collective: this is a workload, not an algorithm"
+                f"node {nodes.id[node]} is a whole collective: this is a workload; `weft lower` "
+                "makes messages of its collectives"
             )
         known = np.isin(nodes.type, (METADATA, COMP, COMM_SEND, COMM_RECV))
         for node in np.flatnonzero(~known)[:1]:
