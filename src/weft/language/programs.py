@@ -129,7 +129,7 @@ class Chunk:
 
 
 class Program:
-    """Operations on chunks, one after the other; `program` makes it.
+    """Operations on chunks, one after the other; `program` makes it. It ends with its with block.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Program:
         rank
             A position in the group.
         buffer
-            ``input``, ``output`` or ``scratch``, which is as long as it is used.
+            ``input``, ``output`` or ``scratch``, which is as long as it is written.
         index
             The first slot.
         count
@@ -182,7 +182,7 @@ class Program:
         """
         if self._algorithm is None:
             self._ended = True
-            woven = weaving.weave(self._woven_from(), _Words(self._memory))
+            woven = weaving.weave(self._in_a_chain(), _Words(self._memory))
             algorithm = Algorithm(
                 (self.collective,), woven.transfers, provenance={"method": "program"}
             )
@@ -214,10 +214,10 @@ class Program:
         self._memory.add(source._run, target, reduce=reduce, after=runs, line=line)
         return Chunk(self, target, len(self._memory.moves))
 
-    def _woven_from(self) -> weaving.Program:
-        """All moves in one chain: of those that could run at once, none stands behind the other.
+    def _in_a_chain(self) -> weaving.Program:
+        """All moves in one chain, by depth: what could run at once stands together.
 
-        A chain gives order and no dependencies, so what is left open stays open.
+        A chain gives order, not dependencies: those come from the cells, and from wishes.
         """
         moves = self._memory.moves
         count = len(moves)
