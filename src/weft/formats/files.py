@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.algorithm import Algorithm
 from weft.errors import FormatError, unknown_name
-from weft.formats import chakra, table
+from weft.formats import chakra, msccl, table
 from weft.formats.imported import NO_HINTS, Hints, Imported
 
 HEAD_BYTES = 4096
@@ -51,6 +51,14 @@ FORMATS: dict[str, Format] = {
         chakra.read,
         chakra.save,
         "",
+    ),
+    "msccl": Format(
+        "MSCCL-XML, a program of thread blocks",
+        msccl.recognise,
+        msccl.read,
+        msccl.write,
+        ".xml",
+        ("dialect", "protocol", "name"),
     ),
     "csv": Format(
         "a table of transfers as CSV",

@@ -1,0 +1,225 @@
+"""Thread blocks: which steps each has, in which order."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+
+from weft.formats.msccl.dialects import Dialect
+from weft.formats.msccl.document import Type
+from weft.formats.msccl.fusion import Connection, Fusions, connection_of, is_dead
+from weft.formats.msccl.moves import Move, Order, Place
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a thread block does at once; `receive` and `send` are messages, -1 if there is none."""
+
+    type: Type
+    source: Place
+    target: Place
+    count: int
+    halves: tuple[int, ...]
+    receive: int = -1
+    send: int = -1
+
+
+@dataclass(eq=False)
+class Block:
+    """A thread block: steps in order, and the connections they receive from and send to."""
+
+    gpu: int
+    receives: Connection | None = None
+    sends: Connection | None = None
+    channel: int = 0
+    steps: list[Step] = field(default_factory=list)
+
+
+def blocks_of(
+    moves: list[Move], order: Order, fusions: Fusions, lanes: int, most: int
+) -> list[Block]:
+    """The blocks of all GPUs: one for each end of a connection, and one for local moves.
+
+    All follow the order of the moves. Where fusions join the ends of two connections, a fused
+    step comes after all that is before it on either. A GPU with more than `most` blocks sends
+    and receives in the same ones.
+    """
+    messages: dict[Connection, list[int]] = defaultdict(list)
+    absorbed = {sum_.move for sum_ in fusions.added.values()}
+    local: dict[int, list[int]] = defaultdict(list)
+    for number, move in enumerate(moves):
+        if not move.local:
+            messages[connection_of(move, lanes)].append(number)
+        elif number not in absorbed:
+            local[move.src].append(number)
+    steps = _Steps(moves, order, fusions)
+    joined = {
+        into: out
+        for into, out in fusions.blocks.items()
+        if any(message in fusions.passed_on for message in messages[into])
+    }
+    blocks = [
+        Block(into[1], into, out, steps=steps.line(messages[into], messages[out]))
+        for into, out in joined.items()
+    ]
+    senders = set(joined.values())
+    for connection, line in messages.items():
+        if connection not in senders:
+            blocks.append(Block(connection[0], sends=connection, steps=steps.line([], line)))
+        if connection not in joined:
+            blocks.append(Block(connection[1], receives=connection, steps=steps.line(line, [])))
+    blocks += [Block(gpu, steps=[steps.alone(m) for m in line]) for gpu, line in local.items()]
+    return _shared(blocks, most)
+
+
+def _shared(blocks: list[Block], most: int) -> list[Block]:
+    """Put sends and receives of GPUs with too many blocks together, first those of one peer."""
+    counts = Counter(block.gpu for block in blocks)
+    crowded = {gpu for gpu, count in counts.items() if count > most}
+    if not crowded:
+        return blocks
+    senders: dict[int, dict[Connection, Block]] = defaultdict(dict)
+    receivers: dict[int, list[Block]] = defaultdict(list)
+    for block in blocks:
+        if block.gpu in crowded and block.receives is None and block.sends is not None:
+            senders[block.gpu][block.sends] = block
+        elif block.gpu in crowded and block.receives is not None and block.sends is None:
+            receivers[block.gpu].append(block)
+    gone: set[int] = set()
+    for gpu in crowded:
+        for block in sorted(receivers[gpu], key=lambda block: _peer(block) not in senders[gpu]):
+            if counts[gpu] <= most or not senders[gpu]:
+                break
+            back = _peer(block)
+            key = back if back in senders[gpu] else next(iter(senders[gpu]))
+            other = senders[gpu].pop(key)
+            block.sends = other.sends
+            block.steps = sorted(block.steps + other.steps, key=lambda step: step.halves[0])
+            gone.add(id(other))
+            counts[gpu] -= 1
+    return [block for block in blocks if id(block) not in gone]
+
+
+def _peer(block: Block) -> Connection:
+    """The way back of what a block receives on."""
+    assert block.receives is not None
+    src, dst, lane = block.receives
+    return dst, src, lane
+
+
+def assign_channels(blocks: list[Block], dialect: Dialect) -> bool:
+    """Give every block a channel; both ends of a connection have the same. Whether that went.
+
+    Blocks that send and receive tie two connections to one channel. On a channel a GPU has so
+    many peers, and sends to each only once.
+    """
+    parent: dict[Connection, Connection] = {}
+
+    def root(connection: Connection) -> Connection:
+        parent.setdefault(connection, connection)
+        while parent[connection] != connection:
+            parent[connection] = parent[parent[connection]]
+            connection = parent[connection]
+        return connection
+
+    for block in blocks:
+        ends = [root(c) for c in (block.receives, block.sends) if c is not None]
+        if len(ends) == 2:
+            parent[max(ends)] = min(ends)
+    tied: dict[Connection, list[Connection]] = defaultdict(list)
+    for connection in parent:
+        tied[root(connection)].append(connection)
+    channels = [_Channel(dialect.peers) for _ in range(dialect.channels)]
+    found: dict[Connection, int] = {}
+    for group in sorted(tied.values(), key=lambda group: (-len(group), group)):
+        number = next((n for n, channel in enumerate(channels) if channel.take(group)), None)
+        if number is None:
+            return False
+        found.update(dict.fromkeys(group, number))
+    for block in blocks:
+        block.channel = found.get(block.receives or block.sends or (-1, -1, -1), 0)
+    return True
+
+
+class _Channel:
+    """The connections of one channel."""
+
+    def __init__(self, peers: int) -> None:
+        self.peers = peers
+        self.sends: Counter[int] = Counter()
+        self.receives: Counter[int] = Counter()
+        self.pairs: set[tuple[int, int]] = set()
+
+    def take(self, group: list[Connection]) -> bool:
+        """Take connections if there is room for all of them."""
+        pairs = {(src, dst) for src, dst, _ in group}
+        if len(pairs) < len(group) or pairs & self.pairs:
+            return False
+        sends = Counter(src for src, _, _ in group)
+        receives = Counter(dst for _, dst, _ in group)
+        for more, so_far in ((sends, self.sends), (receives, self.receives)):
+            if any(so_far[gpu] + count > self.peers for gpu, count in more.items()):
+                return False
+        self.sends.update(sends)
+        self.receives.update(receives)
+        self.pairs |= pairs
+        return True
+
+
+class _Steps:
+    """Makes steps of moves and their fusions."""
+
+    def __init__(self, moves: list[Move], order: Order, fusions: Fusions) -> None:
+        self.moves, self.order, self.fusions = moves, order, fusions
+
+    def line(self, received: list[int], sent: list[int]) -> list[Step]:
+        """Receives and sends in the order of the moves, between fused steps."""
+        places = {message: at for at, message in enumerate(sent)}
+        steps, waiting, done = [], [], 0
+        for message in received:
+            onward = self.fusions.passed_on.get(message, -1)
+            if onward not in places:
+                waiting.append(message)
+                continue
+            steps += self.between(waiting, sent[done : places[onward]])
+            steps.append(self.receiving(message, onward))
+            waiting, done = [], places[onward] + 1
+        return steps + self.between(waiting, sent[done:])
+
+    def between(self, received: list[int], sent: list[int]) -> list[Step]:
+        halves = sorted([2 * m + 1 for m in received] + [2 * m for m in sent])
+        return [self.receiving(h // 2) if h % 2 else self.sending(h // 2) for h in halves]
+
+    def sending(self, message: int) -> Step:
+        move = self.moves[message]
+        there = self.receiving(message, self.fusions.passed_on.get(message, -1)).target
+        return Step(Type.S, move.source, there, move.count, (2 * message,), send=message)
+
+    def receiving(self, message: int, onward: int = -1) -> Step:
+        move, sum_ = self.moves[message], self.fusions.added.get(message)
+        step = Step(Type.R, move.target, move.target, move.count, (2 * message + 1,), message)
+        stored = 2 * message + 1
+        if sum_ is not None:
+            stored = 2 * sum_.move + 1
+            step = replace(
+                step,
+                type=Type.RRC,
+                source=sum_.operand,
+                target=sum_.target,
+                halves=(*step.halves, stored),
+            )
+        elif move.reduce:
+            step = replace(step, type=Type.RRC)
+        if onward < 0:
+            return step
+        kind = Type.RCS
+        if step.type == Type.RRC:
+            kind = Type.RRCS
+            if is_dead(self.moves, self.order, stored, {2 * onward}):
+                kind, step = Type.RRS, replace(step, target=step.source)
+        return replace(step, type=kind, halves=(*step.halves, 2 * onward), send=onward)
+
+    def alone(self, number: int) -> Step:
+        move = self.moves[number]
+        kind = Type.RE if move.reduce else Type.CPY
+        return Step(kind, move.source, move.target, move.count, (2 * number + 1,))

@@ -1,0 +1,217 @@
+"""What an algorithm does whose file does not say it: found by following its data.
+
+Every slot of the input that is read before it is written is an item. Items that are added to each
+other are contributions to one chunk; an output that holds all of them at the end is a result. What
+comes out is a claim like any other: the judge decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import Buffer, Cells, Transfers, Woven, place, weave
+from weft.collective import Collective, Move, custom
+from weft.errors import InputError
+from weft.formats.imported import Hints
+from weft.formats.msccl.document import Document, Int64
+from weft.formats.msccl.meaning import Setting, size_of
+from weft.formats.msccl.program import Translation
+
+Int32 = NDArray[np.int32]
+
+
+def derive(
+    document: Document,
+    setting: Setting,
+    hints: Hints,
+    scratch: Int64,
+    translate: Callable[[Cells], Translation],
+) -> tuple[Collective, Translation]:
+    """The collective that a file performs, and its program on that collective's cells."""
+    bare = _bare_cells(document, setting, scratch)
+    translation = translate(replace(bare, chunk=_items(bare, setting)))
+    try:
+        woven = weave(translation.program, translation)
+    except InputError as error:
+        document.fail(str(error))
+    classes = _Classes(translation, woven)
+    results = _results(_rows(bare, setting, Buffer.OUTPUT), woven.transfers, classes)
+    moves = classes.moves(results)
+    slots = max(document.number("nchunksperloop", 0), int(document.gpus.inputs.max()), 1)
+    unit = max(size_of(document, hints, slots) // slots, 1)
+    collective = custom(
+        range(len(document.gpus)), [replace(move, size=unit) for move in moves], alignment=1
+    )
+    return collective, translate(_named_cells(bare, classes, results))
+
+
+def _bare_cells(document: Document, setting: Setting, scratch: Int64) -> Cells:
+    """Cells with nothing in them; every one is called by another name."""
+    gpus = document.gpus
+    slots: dict[Buffer, list[Int64]] = {Buffer.INPUT: [], Buffer.OUTPUT: [], Buffer.SCRATCH: []}
+    npu, names = [], []
+    at = 0
+    for gpu in range(len(gpus)):
+        lengths = [int(gpus.inputs[gpu]), int(gpus.outputs[gpu]), int(scratch[gpu])]
+        if setting.in_place:
+            shared = max(lengths[:2])
+            starts, total = [at, at, at + shared], shared + lengths[2]
+        else:
+            starts, total = [at, at + lengths[0], at + sum(lengths[:2])], sum(lengths)
+        for buffer, start, length in zip(slots, starts, lengths, strict=True):
+            slots[buffer].append(np.arange(start, start + length))
+        npu.append(np.full(total, gpu))
+        names.append(np.arange(total) | place(Buffer.SCRATCH, 0))
+        at += total
+    none = np.full(at, -1, dtype=np.int32)
+    return Cells(
+        np.concatenate(npu).astype(np.int32),
+        np.concatenate(names).astype(np.int32),
+        none,
+        none,
+        none,
+        {buffer: [row.astype(np.int32) for row in rows] for buffer, rows in slots.items()},
+    )
+
+
+def _rows(cells: Cells, setting: Setting, buffer: Buffer) -> list[Int32]:
+    """The cells of each GPU's input or output; in place, the longer of both is both."""
+    rows = cells.slots[buffer]
+    if not setting.in_place:
+        return rows
+    other = cells.slots[Buffer.INPUT if buffer == Buffer.OUTPUT else Buffer.OUTPUT]
+    return [max(pair, key=len) for pair in zip(rows, other, strict=True)]
+
+
+def _items(cells: Cells, setting: Setting) -> Int32:
+    """A number for each cell that may hold something at the start, by GPU and slot."""
+    items = np.full(len(cells.npu), -1, dtype=np.int32)
+    inputs = np.concatenate(_rows(cells, setting, Buffer.INPUT))
+    items[inputs] = np.arange(len(inputs))
+    return items
+
+
+class _Classes:
+    """Items that are added to each other."""
+
+    def __init__(self, translation: Translation, woven: Woven) -> None:
+        self.translation = translation
+        cells, rows = translation.cells, woven.transfers
+        adds = np.flatnonzero(rows.reduce & (woven.before >= 0))
+        if not len(rows):
+            translation.document.fail("<algo>", "moves nothing, so that its pattern is unknown")
+        parents = _components(int(cells.chunk.max()) + 1, rows.chunk[adds], woven.before[adds])
+        self.cell = _used(cells, rows)
+        _, self.of = np.unique(parents[cells.chunk[self.cell]], return_inverse=True)
+        self.count = int(self.of.max()) + 1
+        self.npu = cells.npu[self.cell]
+        self.whole = [0] * self.count  # the GPUs that contribute, as bits
+        for item, (number, npu) in enumerate(zip(self.of.tolist(), self.npu.tolist(), strict=True)):
+            if self.whole[number] >> npu & 1:
+                translation.document.fail(
+                    translation.cell(int(self.cell[item])),
+                    "is added to another slot of the same input; no collective does that",
+                )
+            self.whole[number] |= 1 << npu
+
+    def moves(self, results: _Results) -> list[Move]:
+        sources: list[list[int]] = [[] for _ in range(self.count)]
+        for number, npu in zip(self.of.tolist(), self.npu.tolist(), strict=True):
+            sources[number].append(npu)
+        moves = []
+        for number, given in enumerate(sources):
+            taken = tuple(sorted(results.cell[number]))
+            if not taken:
+                first = int(self.cell[np.flatnonzero(self.of == number)[0]])
+                self.translation.document.fail(
+                    self.translation.cell(first), "is used, but its result is in no output"
+                )
+            moves.append(Move(1, tuple(given), taken, len(given) > 1))
+        return moves
+
+
+def _used(cells: Cells, rows: Transfers) -> Int64:
+    """The cells whose first use is a reading of what they hold at the start."""
+    assert rows.src_place is not None
+    assert rows.dst_place is not None
+    named = cells.npu.astype(np.int64) << 32 | cells.place
+    src = rows.src.astype(np.int64) << 32 | rows.src_place
+    dst = rows.dst.astype(np.int64) << 32 | rows.dst_place
+    uses = np.stack([src, dst], axis=1).reshape(-1)
+    reads = np.stack([np.ones_like(rows.reduce), rows.reduce], axis=1).reshape(-1)
+    touched, first = np.unique(uses, return_index=True)
+    full = np.flatnonzero(cells.chunk >= 0)
+    return full[np.isin(named[full], touched[reads[first]])]
+
+
+def _components(items: int, first: Int32, second: Int32) -> Int64:
+    """A number for each item's class: that of its first item."""
+    parent = list(range(items))
+
+    def root(item: int) -> int:
+        while parent[item] != item:
+            parent[item] = parent[parent[item]]
+            item = parent[item]
+        return item
+
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        x, y = root(a), root(b)
+        parent[max(x, y)] = min(x, y)
+    return np.array([root(item) for item in range(items)], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Of each class: the cell that holds its result, by GPU."""
+
+    cell: list[dict[int, int]]
+
+
+def _results(outputs: list[Int32], rows: Transfers, classes: _Classes) -> _Results:
+    """Run the rows on sets of contributions and see what is complete in an output at the end."""
+    cells = classes.translation.cells
+    assert rows.src_place is not None
+    assert rows.dst_place is not None
+    named = cells.npu.astype(np.int64) << 32 | cells.place
+    held: dict[int, tuple[int, int]] = {}  # class and contributions; no bits if spoilt
+    for item, cell in enumerate(classes.cell.tolist()):
+        held[int(named[cell])] = (int(classes.of[item]), 1 << int(classes.npu[item]))
+    src = (rows.src.astype(np.int64) << 32 | rows.src_place).tolist()
+    dst = (rows.dst.astype(np.int64) << 32 | rows.dst_place).tolist()
+    written = set()
+    for read, write, adds in zip(src, dst, rows.reduce.tolist(), strict=True):
+        written.add(write)
+        if adds and write in held:
+            (number, mine), (_, more) = held[write], held[read]
+            held[write] = (number, 0 if mine & more or not mine or not more else mine | more)
+        else:
+            held[write] = held[read]
+    found: list[dict[int, int]] = [{} for _ in classes.whole]
+    for gpu, row in enumerate(outputs):
+        for cell in row.tolist():
+            name = int(named[cell])
+            if name in written:
+                number, bits = held[name]
+                if bits == classes.whole[number]:
+                    found[number].setdefault(gpu, cell)
+    return _Results(found)
+
+
+def _named_cells(bare: Cells, classes: _Classes, results: _Results) -> Cells:
+    """The same cells, called by the chunks of the collective."""
+    chunk = bare.chunk.copy()
+    chunk[classes.cell] = classes.of
+    names = bare.place.copy()
+    names[classes.cell] = classes.of | place(Buffer.INPUT, 0)
+    result, result_place = bare.result.copy(), bare.result_place.copy()
+    for number, by_gpu in enumerate(results.cell):
+        for cell in by_gpu.values():
+            if chunk[cell] >= 0:
+                result[cell], result_place[cell] = number, place(Buffer.OUTPUT, number)
+            else:
+                names[cell] = place(Buffer.OUTPUT, number)
+    return replace(bare, chunk=chunk, place=names, result=result, result_place=result_place)

@@ -1,0 +1,146 @@
+"""Which moves become one step: a sum with what was received for it, a send with its receive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from weft.algorithm import Buffer
+from weft.formats.msccl.moves import Move, Order, Place
+
+Connection = tuple[int, int, int]  # from a GPU to a GPU, and which of several between them
+
+
+@dataclass(frozen=True)
+class Added:
+    """A local addition that a receiving step does: received + operand, stored in `target`."""
+
+    move: int
+    operand: Place
+    target: Place
+
+
+@dataclass(eq=False)
+class Fusions:
+    """What is fused, by the number of the message that is received.
+
+    Attributes
+    ----------
+    added
+        The addition that is done on receiving.
+    passed_on
+        The message that is sent on in the same step.
+    blocks
+        The connections whose ends on a GPU share a thread block: (in, out).
+    """
+
+    added: dict[int, Added]
+    passed_on: dict[int, int]
+    blocks: dict[Connection, Connection]
+
+    def dissolve(self, message: int) -> bool:
+        """Take a step apart: first what it sends on, then what it adds; whether there was any."""
+        if self.passed_on.pop(message, None) is not None:
+            return True
+        return self.added.pop(message, None) is not None
+
+
+def connection_of(move: Move, lanes: int) -> Connection:
+    """The connection a message takes: a chunk keeps to its lane all the way."""
+    return move.src, move.dst, move.chunk % lanes
+
+
+def fusions_of(moves: list[Move], order: Order, lanes: int) -> Fusions:
+    """All fusions that may be good; whether they can run is for others to say."""
+    added = _additions(moves, order)
+    candidates = _forwards(moves, order, added)
+    blocks = _partners(moves, candidates, lanes)
+    passed_on: dict[int, int] = {}
+    last: dict[Connection, int] = {}
+    for sent, received in sorted(candidates.items()):
+        into, out = connection_of(moves[received], lanes), connection_of(moves[sent], lanes)
+        # Both connections keep their order, so what is fused must keep it too.
+        if blocks.get(into) == out and last.get(into, -1) < received:
+            passed_on[received] = sent
+            last[into] = received
+    return Fusions(added, passed_on, blocks)
+
+
+def is_dead(moves: list[Move], order: Order, half: int, known: set[int]) -> bool:
+    """Whether nobody but those known ever uses what a half wrote."""
+    move = moves[half // 2]
+    gone = move.target[0] == Buffer.SCRATCH or order.overwritten[half] == move.count
+    return gone and order.readers[half] <= known
+
+
+def _additions(moves: list[Move], order: Order) -> dict[int, Added]:
+    """Local sums of what was received just for them."""
+    found: dict[int, Added] = {}
+    for number, move in enumerate(moves):
+        if not (move.local and move.reduce):
+            continue
+        half = 2 * number + 1
+        for message, operand, target in (
+            (order.added_to[half], move.source, move.target),  # to what was received
+            (order.read[half], move.target, move.target),  # of what was received
+        ):
+            into = message // 2
+            if message < 0 or moves[into].local or moves[into].reduce or into in found:
+                continue
+            place = move.target if message == order.added_to[half] else move.source
+            if moves[into].target != place or moves[into].count != move.count:
+                continue
+            alone = order.readers[message] == {half}
+            kept = target == moves[into].target
+            fits = alone and (kept or is_dead(moves, order, message, {half}))
+            if fits and not _overlap(operand, target, move.count):
+                found[into] = Added(number, operand, target)
+                break
+    return found
+
+
+def _overlap(first: Place, second: Place, count: int) -> bool:
+    """Whether two places share some slots, but not all."""
+    return first[0] == second[0] and 0 < abs(first[1] - second[1]) < count
+
+
+def _forwards(moves: list[Move], order: Order, added: dict[int, Added]) -> dict[int, int]:
+    """Of messages that send just what came in one message: that one."""
+    stored = {2 * sum_.move + 1: message for message, sum_ in added.items()}
+    found: dict[int, int] = {}
+    for number, move in enumerate(moves):
+        writer = order.read[2 * number]
+        if move.local or writer < 0:
+            continue
+        if writer in stored:
+            received, target = stored[writer], added[stored[writer]].target
+        else:
+            received, target = writer // 2, moves[writer // 2].target
+            if moves[received].local or received in added:
+                continue
+        if target == move.source and moves[received].count == move.count:
+            found[number] = received
+    return found
+
+
+def _partners(
+    moves: list[Move], candidates: dict[int, int], lanes: int
+) -> dict[Connection, Connection]:
+    """Connections that share a thread block: those most of whose messages go on in the other.
+
+    Sharing a block puts all messages of both in one line, so it must be worth it.
+    """
+    length: Counter[Connection] = Counter(
+        connection_of(move, lanes) for move in moves if not move.local
+    )
+    weight: Counter[tuple[Connection, Connection]] = Counter()
+    for sent, received in candidates.items():
+        weight[connection_of(moves[received], lanes), connection_of(moves[sent], lanes)] += 1
+    partners: dict[Connection, Connection] = {}
+    taken: set[Connection] = set()
+    for (into, out), count in sorted(weight.items(), key=lambda item: (-item[1], item[0])):
+        worth = 2 * count >= max(length[into], length[out])
+        if worth and into not in partners and out not in taken:
+            partners[into] = out
+            taken.add(out)
+    return partners

@@ -1,0 +1,190 @@
+"""Rows as a runtime moves them: in steps of so many slots, and what must come before what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from weft.algorithm import Transfers
+from weft.algorithm.memory import Memory
+
+Place = tuple[int, int]  # a buffer and the first of its slots
+
+
+@dataclass(frozen=True)
+class Move:
+    """Slots that go from a place on one GPU to a place on another, or on the same."""
+
+    src: int
+    dst: int
+    source: Place
+    target: Place
+    count: int
+    reduce: bool
+    rows: tuple[int, ...]  # what it stands for; the last is its place in the order of all
+    chunk: int  # of its first row
+    start: int = -1  # when its first row starts and its last ends, if that is known
+    end: int = -1
+
+    @property
+    def local(self) -> bool:
+        return self.src == self.dst
+
+
+@dataclass(eq=False)
+class Order:
+    """What each half of a move does to memory, and what it must wait for.
+
+    The halves of move ``m`` are ``2 m``, which reads and sends, and ``2 m + 1``, which receives
+    and writes; a local move has only the latter, which does both.
+
+    Attributes
+    ----------
+    before
+        Halves on the same GPU that must be done first.
+    read
+        The half that wrote all that this one reads (and sends or copies); -1 if that is not one.
+    added_to
+        The same of what it adds to, if nobody else has read that since.
+    readers
+        The halves that use what this one wrote.
+    overwritten
+        How many of the slots this one wrote are written again.
+    """
+
+    before: list[set[int]]
+    read: list[int]
+    added_to: list[int]
+    readers: list[set[int]]
+    overwritten: list[int]
+
+
+def moves_of(memory: Memory, most: int, timed: Transfers) -> list[Move]:
+    """A move for each row; rows of more slots than a step can have are cut."""
+    rows = memory.transfers
+    columns = (
+        rows.chunk.tolist(),
+        rows.src.tolist(),
+        rows.dst.tolist(),
+        zip(memory.src_buffer.tolist(), memory.src_slot.tolist(), strict=True),
+        zip(memory.dst_buffer.tolist(), memory.dst_slot.tolist(), strict=True),
+        memory.units[rows.chunk].tolist(),
+        rows.reduce.tolist(),
+    )
+    starts, ends = _times(timed, len(rows))
+    moves = []
+    for row, values in enumerate(zip(*columns, strict=True)):
+        chunk, src, dst, source, target, units, reduce = values
+        for at in range(0, units, most):
+            count = min(most, units - at)
+            here, there = (source[0], source[1] + at), (target[0], target[1] + at)
+            times = (starts[row], ends[row])
+            moves.append(Move(src, dst, here, there, count, reduce, (row,), chunk, *times))
+    return moves
+
+
+def _times(timed: Transfers, rows: int) -> tuple[list[int], list[int]]:
+    """Start and end of each row; -1 for those that have none, as copies that were added."""
+    times = []
+    for column in (timed.start, timed.end):
+        found = np.full(rows, -1, dtype=np.int64)
+        if column is not None:
+            found[: len(column)] = column
+        times.append(found.tolist())
+    return times[0], times[1]
+
+
+@dataclass(eq=False)
+class _Slot:
+    writer: int = -1
+    readers: list[int] = field(default_factory=list)
+
+
+def order_of(moves: list[Move]) -> Order:
+    """Follow the moves one after the other: reads after writes, writes after both."""
+    halves = 2 * len(moves)
+    order = Order(
+        [set() for _ in range(halves)],
+        [-1] * halves,
+        [-1] * halves,
+        [set() for _ in range(halves)],
+        [0] * halves,
+    )
+    slots: dict[tuple[int, int, int], _Slot] = {}
+
+    def reach(gpu: int, place: Place, count: int) -> list[_Slot]:
+        buffer, first = place
+        keys = [(gpu, buffer, first + i) for i in range(count)]
+        return [slots.setdefault(key, _Slot()) for key in keys]
+
+    for number, move in enumerate(moves):
+        _read(order, reach(move.src, move.source, move.count), 2 * number + move.local)
+        _write(order, reach(move.dst, move.target, move.count), 2 * number + 1, move.reduce)
+    return order
+
+
+def _read(order: Order, slots: list[_Slot], half: int) -> None:
+    writers = {slot.writer for slot in slots}
+    if len(writers) == 1:
+        (order.read[half],) = writers
+    for slot in slots:
+        if slot.writer >= 0:
+            order.before[half].add(slot.writer)
+            order.readers[slot.writer].add(half)
+        slot.readers.append(half)
+
+
+def _write(order: Order, slots: list[_Slot], half: int, adds: bool) -> None:
+    writers = {slot.writer for slot in slots}
+    if adds and len(writers) == 1 and not any(slot.readers for slot in slots):
+        (order.added_to[half],) = writers
+    for slot in slots:
+        order.before[half].update(slot.readers)
+        if slot.writer >= 0:
+            order.overwritten[slot.writer] += 1
+            order.before[half].add(slot.writer)
+            if adds:
+                order.readers[slot.writer].add(half)
+        slot.writer, slot.readers = half, []
+    order.before[half].discard(half)
+
+
+def add_dependencies(order: Order, moves: list[Move], rows: Transfers) -> int:
+    """Add the explicit dependencies of rows; how many cannot be said.
+
+    A row that waits for another starts after that has ended. Where both are on one GPU, the
+    format can say so; elsewhere it holds only if something else implies it.
+    """
+    if rows.deps is None or rows.dep_offsets is None:
+        return 0
+    of_row: dict[int, list[int]] = {}
+    for number, move in enumerate(moves):
+        for row in move.rows:
+            of_row.setdefault(row, []).append(number)
+    dropped = 0
+    owners = np.repeat(np.arange(len(rows)), np.diff(rows.dep_offsets)).tolist()
+    for row, earlier in zip(owners, rows.deps.tolist(), strict=True):
+        first, last = of_row[row][0], of_row[earlier][-1]
+        half = 2 * first + moves[first].local
+        if moves[last].dst == moves[first].src:
+            order.before[half].add(2 * last + 1)
+        elif 2 * last not in order.before[2 * first + 1]:
+            dropped += not _implied(order, 2 * last + 1, half)
+    return dropped
+
+
+def _implied(order: Order, earlier: int, half: int) -> bool:
+    """Whether a half surely comes after another; a search that takes too long says no."""
+    stack, seen = [half], {half}
+    while stack and len(seen) < 1000:
+        at = stack.pop()
+        causes = set(order.before[at])
+        if at % 2:
+            causes.add(at - 1)  # what is received was sent; harmless for a local move
+        if earlier in causes:
+            return True
+        fresh = causes - seen
+        seen |= fresh
+        stack.extend(fresh)
+    return False

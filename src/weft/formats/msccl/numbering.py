@@ -1,0 +1,144 @@
+"""Thread blocks as a file has them: numbered, with a line for each step and each further wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.algorithm import Buffer
+from weft.errors import InputError
+from weft.formats.msccl.blocks import Block, Step
+from weft.formats.msccl.dialects import Dialect
+from weft.formats.msccl.document import Type
+from weft.formats.msccl.moves import Order, Place
+from weft.formats.msccl.steps import READS_SRC, WRITES_DST
+from weft.formats.msccl.waiting import Spot, Waits, waits_of
+
+_LETTERS = {int(Buffer.INPUT): "i", int(Buffer.OUTPUT): "o", int(Buffer.SCRATCH): "s"}
+_NOP = Step(Type.NOP, (int(Buffer.INPUT), -1), (int(Buffer.OUTPUT), -1), 0, ())
+
+
+@dataclass(frozen=True)
+class Line:
+    """A step of the file: what it does, what it waits for, and whether others wait for it."""
+
+    step: Step
+    wait: Spot
+    awaited: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """The blocks of one GPU in the order of their numbers; `awaited` come first."""
+
+    blocks: list[Block]
+    lines: list[list[Line]]
+    awaited: int
+
+    @property
+    def scratch(self) -> int:
+        """How many slots of scratch the steps use."""
+        steps = [step for block in self.blocks for step in block.steps]
+        places = [(step.source, step.count) for step in steps if READS_SRC[step.type]]
+        places += [(step.target, step.count) for step in steps if WRITES_DST[step.type]]
+        ends = [slot + count for (buffer, slot), count in places if buffer == Buffer.SCRATCH]
+        return max(ends, default=0)
+
+
+def numbered(blocks: list[Block], order: Order) -> Numbered:
+    """The blocks of a GPU, those for which others wait first: their numbers must be small."""
+    waits = waits_of(blocks, order)
+    heads = {block for block, _ in waits.awaited}
+    by = sorted(range(len(blocks)), key=lambda b: (b not in heads, _looks(blocks[b])))
+    number = {b: n for n, b in enumerate(by)}
+    lines = {b: _lines(b, blocks[b], waits) for b in by}
+    # Where the steps have come to lie between the nops.
+    at = {}
+    for b in by:
+        real = [n for n, line in enumerate(lines[b]) if line.step.type != Type.NOP]
+        at.update({(b, s): (number[b], n) for s, n in enumerate(real)})
+    at[-1, -1] = (-1, -1)
+    found = [[Line(line.step, at[line.wait], line.awaited) for line in lines[b]] for b in by]
+    return Numbered([blocks[b] for b in by], found, len(heads))
+
+
+def _looks(block: Block) -> tuple[int, int, int]:
+    sends = block.sends[1] if block.sends is not None else -1
+    receives = block.receives[0] if block.receives is not None else -1
+    return sends, receives, block.channel
+
+
+def _lines(number: int, block: Block, waits: Waits) -> list[Line]:
+    """A line for each step, and nops before it for all that it waits for but one."""
+    lines = []
+    for s, step in enumerate(block.steps):
+        *further, last = waits.of[number][s] or [(-1, -1)]
+        lines += [Line(_NOP, spot, False) for spot in further]
+        awaited = (number, s) in waits.awaited or _breaks_chain(block.steps, s)
+        lines.append(Line(step, last, awaited))
+    return lines
+
+
+def _breaks_chain(steps: list[Step], at: int) -> bool:
+    """Whether a runtime would take two sums of unlike length for one, unless told otherwise."""
+    if at + 1 == len(steps):
+        return False
+    step, following = steps[at], steps[at + 1]
+    both = step.type == following.type == Type.RE
+    return both and step.target == following.target and step.count != following.count
+
+
+def texts(numbered: Numbered) -> Iterator[str]:
+    """The lines of a GPU's blocks."""
+    for number, (block, lines) in enumerate(zip(numbered.blocks, numbered.lines, strict=True)):
+        send, receive, channel = _looks(block)
+        yield f'    <tb id="{number}" send="{send}" recv="{receive}" chan="{channel}">'
+        for position, line in enumerate(lines):
+            step = line.step
+            yield (
+                f'      <step s="{position}" type="{step.type.name.lower()}" '
+                f'{_place("src", step.source)} {_place("dst", step.target)} cnt="{step.count}" '
+                f'depid="{line.wait[0]}" deps="{line.wait[1]}" hasdep="{int(line.awaited)}"/>'
+            )
+        yield "    </tb>"
+
+
+def _place(end: str, place: Place) -> str:
+    return f'{end}buf="{_LETTERS[place[0]]}" {end}off="{place[1]}"'
+
+
+def longest(gpus: list[Numbered]) -> int:
+    """The most steps any block has."""
+    return max((len(lines) for gpu in gpus for lines in gpu.lines), default=0)
+
+
+def check_limits(gpus: list[Numbered], dialect: Dialect, name: str) -> None:
+    """Raise for the first limit of a runtime that is exceeded."""
+    for number, gpu in enumerate(gpus):
+        where = f"GPU {number}"
+        for b, lines in enumerate(gpu.lines):
+            if len(lines) > dialect.steps:
+                raise InputError(
+                    f"{where}, thread block {b} has {len(lines)} steps; {name} loads up to "
+                    f"{dialect.steps}; take fewer chunks{_other(name)}"
+                )
+        if len(gpu.blocks) > dialect.blocks:
+            raise InputError(
+                f"{where} has {len(gpu.blocks)} thread blocks; {name} loads up to "
+                f"{dialect.blocks}; use fewer peers of a GPU"
+            )
+        if gpu.awaited > dialect.waited_for:
+            raise InputError(
+                f"{where} has {gpu.awaited} thread blocks that others wait for; {name} can name "
+                f"{dialect.waited_for}; use fewer peers of a GPU"
+            )
+        nodes = 1 + len(gpus) + len(gpu.blocks) + sum(map(len, gpu.lines))
+        if nodes > dialect.nodes:
+            raise InputError(
+                f"{where} has {nodes} elements; {name} loads up to {dialect.nodes}; take fewer "
+                "chunks"
+            )
+
+
+def _other(name: str) -> str:
+    return ", or write the dialect msccl" if name == "rccl" else ""

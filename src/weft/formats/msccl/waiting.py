@@ -1,0 +1,91 @@
+"""Which steps must wait for which: what the blocks' own order does not already say."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.formats.msccl.blocks import Block
+from weft.formats.msccl.moves import Order
+
+Clock = NDArray[np.int32]
+Spot = tuple[int, int]  # a block and the position of a step in it
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """Of one GPU: the steps that each step of each block waits for, and all those waited for."""
+
+    of: list[list[list[Spot]]]
+    awaited: set[Spot]
+
+
+def waits_of(blocks: list[Block], order: Order) -> Waits:
+    """The dependencies of one GPU's steps, without those that follow from others.
+
+    Every step knows how far each other block surely is when it starts: as far as the step before
+    it knew, and as far as those knew for which it waits. Only what it does not know is a
+    dependency. Those are taken latest first, since one may tell all about the rest.
+    """
+    of_half = {
+        half: (b, s)
+        for b, block in enumerate(blocks)
+        for s, step in enumerate(block.steps)
+        for half in step.halves
+    }
+    needed = [
+        [_needed(b, step.halves, order, of_half) for step in block.steps]
+        for b, block in enumerate(blocks)
+    ]
+    found: list[list[list[Spot]]] = [[[] for _ in block.steps] for block in blocks]
+    nothing = np.full(len(blocks), -1, dtype=np.int32)
+    clocks: list[list[Clock]] = [[nothing] * len(block.steps) for block in blocks]
+    sequence = _sequence(needed)
+    rank = {spot: at for at, spot in enumerate(sequence)}
+    for b, s in sequence:
+        clock = clocks[b][s - 1] if s else nothing
+        for block, step in sorted(needed[b][s], key=lambda spot: -rank[spot]):
+            if clock[block] < step:
+                found[b][s].append((block, step))
+                clock = np.maximum(clock, clocks[block][step])
+                clock[block] = step
+        clocks[b][s] = clock
+    awaited = {spot for block in found for step in block for spot in step}
+    return Waits(found, awaited)
+
+
+def _needed(
+    block: int, halves: tuple[int, ...], order: Order, of_half: dict[int, Spot]
+) -> set[Spot]:
+    """The last step of each other block that some half must come after."""
+    last: dict[int, int] = {}
+    for half in halves:
+        for earlier in order.before[half]:
+            other, step = of_half[earlier]
+            if other != block:
+                last[other] = max(last.get(other, -1), step)
+    return set(last.items())
+
+
+def _sequence(needed: list[list[set[Spot]]]) -> list[Spot]:
+    """The steps, each after all that it needs."""
+    waits = {(b, s): len(n) + (s > 0) for b, line in enumerate(needed) for s, n in enumerate(line)}
+    after: dict[Spot, list[Spot]] = {spot: [] for spot in waits}
+    for b, s in waits:
+        if s:
+            after[b, s - 1].append((b, s))
+        for spot in needed[b][s]:
+            after[spot].append((b, s))
+    ready = deque(spot for spot, count in waits.items() if count == 0)
+    sequence = []
+    while ready:
+        spot = ready.popleft()
+        sequence.append(spot)
+        for other in after[spot]:
+            waits[other] -= 1
+            if waits[other] == 0:
+                ready.append(other)
+    return sequence

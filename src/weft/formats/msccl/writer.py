@@ -1,0 +1,100 @@
+"""Writes MSCCL-XML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weft.algorithm import Algorithm
+from weft.algorithm.memory import lay_out
+from weft.documents import new_file
+from weft.errors import InputError, unknown_name
+from weft.formats.msccl.blocks import Block, assign_channels, blocks_of
+from weft.formats.msccl.dialects import DIALECTS, PROTOCOLS, Dialect
+from weft.formats.msccl.fusion import fusions_of
+from weft.formats.msccl.heading import heading_of
+from weft.formats.msccl.merging import merged
+from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
+from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
+from weft.formats.msccl.running import take_apart
+
+_LANES = (1, 2, 4, 8, 16, 32)
+
+
+def write(
+    algorithm: Algorithm,
+    path: Path,
+    *,
+    dialect: str = "msccl",
+    protocol: str = "Simple",
+    name: str | None = None,
+) -> None:
+    """Write an algorithm for one of the runtimes in `DIALECTS`.
+
+    Raises
+    ------
+    InputError
+        The runtime does not know the collective, or a limit of it is exceeded.
+    FormatError
+        The file cannot be written.
+    """
+    if dialect not in DIALECTS:
+        raise unknown_name("dialect", dialect, DIALECTS)
+    if protocol not in PROTOCOLS:
+        raise unknown_name("protocol", protocol, PROTOCOLS)
+    memory = lay_out(algorithm)
+    runtime = DIALECTS[dialect]
+    heading = heading_of(memory, dialect, protocol, name)
+    moves = moves_of(memory, runtime.count, algorithm.transfers)
+    order = order_of(moves)
+    add_dependencies(order, moves, memory.transfers)
+    moves = merged(moves, order, runtime.count)
+    order = order_of(moves)
+    dropped = add_dependencies(order, moves, memory.transfers)
+    gpus, channels = _gpus(moves, order, len(memory.ranks), runtime)
+    check_limits(gpus, runtime, dialect)
+    lines = [heading.start(channels)]
+    for number, gpu in enumerate(gpus):
+        lines += [heading.gpu(number, gpu.scratch), *texts(gpu), "  </gpu>"]
+    if dropped:
+        lines.append(f"  <!-- {dropped} waits for what ends on another GPU are left out -->")
+    new_file(path, "\n".join([*lines, "</algo>", ""]).encode())
+
+
+def _gpus(
+    moves: list[Move], order: Order, count: int, dialect: Dialect
+) -> tuple[list[Numbered], int]:
+    """The blocks of each GPU, and how many channels they use.
+
+    Where blocks would get too long, the messages between two GPUs are spread over several
+    connections, which are on channels of their own.
+    """
+    found: list[Numbered] = []
+    channels = 0
+    for lanes in _LANES:
+        blocks = _running(moves, order, lanes, dialect.blocks)
+        if not assign_channels(blocks, dialect):
+            if not found:
+                raise InputError(
+                    f"the connections between GPUs need more than {dialect.channels} channels of "
+                    f"{dialect.peers} peers; use fewer peers of a GPU"
+                )
+            break
+        by_gpu: list[list[Block]] = [[] for _ in range(count)]
+        for block in blocks:
+            by_gpu[block.gpu].append(block)
+        found = [numbered(each, order) for each in by_gpu]
+        channels = 1 + max((block.channel for block in blocks), default=0)
+        if longest(found) <= dialect.steps:
+            break
+    return found, channels
+
+
+def _running(moves: list[Move], order: Order, lanes: int, most: int) -> list[Block]:
+    """Blocks with as many fused steps as can run to the end."""
+    fusions = fusions_of(moves, order, lanes)
+    rounds = 0
+    while True:
+        blocks = blocks_of(moves, order, fusions, lanes, most)
+        if not take_apart(fusions, blocks, order, rounds):
+            return blocks
+        rounds += 1

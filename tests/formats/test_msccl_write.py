@@ -1,0 +1,280 @@
+"""MSCCL-XML goes out: it runs on a machine with small buffers, and comes back as it was."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.formats import msccl_machine
+from tests.formats.msccl_samples import DATA, SAMPLES, algo, block, gpu, step
+from tests.strategies import group_collectives, networks
+
+import weft
+from weft import formats
+from weft.algorithm import Algorithm, Transfers
+from weft.algorithm.memory import Memory, lay_out
+from weft.collective.slots import input_slots, output_slots
+from weft.errors import InputError
+from weft.formats import Hints
+
+
+def exported(algorithm, folder, **options):
+    path = folder / "out.xml"
+    formats.write(algorithm, path, options=options)
+    return path, path.read_text()
+
+
+def signatures(algorithm, units=None):
+    """What feeds each message, all the way: from which NPUs over which, in any order.
+
+    A message of several units counts as so many.
+    """
+    rows = algorithm.transfers
+    places = [
+        rows.chunk if column is None else column for column in (rows.src_place, rows.dst_place)
+    ]
+    src = list(zip(rows.src.tolist(), places[0].tolist(), strict=True))
+    dst = list(zip(rows.dst.tolist(), places[1].tolist(), strict=True))
+    fed: dict[tuple[int, int], Counter[int]] = {}
+    found: Counter[int] = Counter()
+    sizes = np.ones(len(rows), dtype=np.int64) if units is None else units[rows.chunk]
+    each = zip(src, dst, rows.reduce.tolist(), sizes.tolist(), strict=True)
+    for read, write, adds, size in each:
+        value = fed.get(read, Counter())
+        if read[0] != write[0]:
+            mark = hash((read[0], write[0], frozenset(value.items())))
+            found[mark] += size
+            value = Counter([mark])
+        fed[write] = fed.get(write, Counter()) + value if adds else value
+    return found
+
+
+def custom_promise(memory: Memory):
+    """What lies in the buffers of an algorithm, at first and at the end."""
+    chunks = memory.collective.chunks
+    npus = int(memory.ranks.max()) + 1
+    ins, outs = input_slots(chunks, npus), output_slots(chunks, npus)
+    first, last = {}, {}
+
+    def start(slots, npu, chunk):
+        mine = slots.of(npu)
+        return int(memory.units[mine[mine < chunk]].sum())
+
+    for rank, npu in enumerate(memory.ranks.tolist()):
+        wanted = set(outs.of(npu).tolist())
+        for chunk in ins.of(npu).tolist():
+            stays = memory.in_place and chunk in wanted and not chunks.reduce[chunk]
+            at = start(outs, npu, chunk) if stays else start(ins, npu, chunk)
+            for unit in range(memory.units[chunk]):
+                source = rank if chunks.reduce[chunk] else -1
+                first[rank, "o" if stays else "i", at + unit] = (chunk, unit, source)
+        for chunk in wanted:
+            sources = chunks.members(chunks.pre[chunk]).tolist()
+            summed = memory.in_place and chunks.reduce[chunk] and npu in sources
+            at = start(ins, npu, chunk) if summed else start(outs, npu, chunk)
+            ranks = [memory.ranks.tolist().index(source) for source in sources]
+            for unit in range(memory.units[chunk]):
+                last[rank, "i" if summed else "o", at + unit] = [
+                    (chunk, unit, source) for source in (ranks if chunks.reduce[chunk] else [-1])
+                ]
+    return first, last
+
+
+def runs(text, memory, seed):
+    """Run it with as few buffers as there may be, and with many."""
+    collective = memory.collective
+    if 'coll="custom"' not in text:
+        root = 0 if collective.root is None else collective.group.index(collective.root)
+        msccl_machine.run(text, root=root, seeds=[seed])
+        return
+    first, last = custom_promise(memory)
+    for slots in (2, 1000):
+        machine = msccl_machine.Machine(text, slots)
+        for (rank, buffer, at), value in first.items():
+            machine.memory[machine.cell(rank, buffer, at)] = (value,)
+        machine.run(seed)
+        for (rank, buffer, at), value in last.items():
+            wanted = tuple(sorted(value, key=repr))
+            assert machine.read(machine.cell(rank, buffer, at)) == wanted
+
+
+def check(algorithm, folder, seed=0, **options):
+    path, text = exported(algorithm, folder, **options)
+    memory = lay_out(algorithm)
+    runs(text, memory, seed)
+    hints = Hints(group=memory.ranks.tolist(), size=max(algorithm.demands[0].size, 1 << 16))
+    if 'coll="custom"' in text and not len(memory.transfers):
+        return text  # nothing to derive a pattern from
+    again = formats.read(path, hints).verified()
+    assert signatures(again) == signatures(algorithm, memory.units)
+    if 'coll="custom"' not in text:
+        assert again.demands[0].kind == algorithm.demands[0].kind
+        assert again.demands[0].root == algorithm.demands[0].root
+        assert len(again.chunks) == memory.units.sum()
+    return text
+
+
+@pytest.mark.parametrize("dialect", ["msccl", "rccl"])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_come_back(tmp_path, name, dialect) -> None:
+    algorithm = formats.read(DATA / name).verified()
+    check(algorithm, tmp_path, dialect=dialect)
+    # What Weft wrote it writes again as it is.
+    texts = []
+    for _ in range(2):
+        again = formats.read(tmp_path / "out.xml").verified()
+        texts.append(exported(again, tmp_path, dialect=dialect)[1])
+    assert texts[0] == texts[1]
+
+
+def test_rings_are_fused_as_by_hand(tmp_path) -> None:
+    for name in ("ar_ring_8.xml", "ag_ring_8.xml"):
+        _, text = exported(formats.read(DATA / name).verified(), tmp_path)
+        steps = [
+            re.findall(r'type="(\w+)" \w+="(.)"', t) for t in (text, (DATA / name).read_text())
+        ]
+        assert steps[0] == steps[1]
+        assert 's_chunks="0"' in text
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), dialect=st.sampled_from(["msccl", "rccl"]), seed=st.integers(0, 99))
+def test_synthesized_algorithms_run_and_come_back(tmp_path_factory, data, dialect, seed) -> None:
+    topology = data.draw(networks())
+    collective = data.draw(group_collectives(topology, relay=data.draw(st.booleans())))
+    try:
+        result = weft.synthesize(topology, collective, chunks=collective.chunks_per_share)
+    except weft.UnreachableError:
+        assume(False)
+    folder = tmp_path_factory.mktemp("out")
+    try:
+        check(result.algorithm, folder, seed, dialect=dialect)
+    except InputError as error:
+        expected = r"no-relay|write the dialect msccl|chunks are empty|has \d+ chunks in its|steps;"
+        complaint = str(error)
+        assert re.search(expected, complaint), complaint
+
+
+@pytest.mark.parametrize("spec", ["ring:5", "mesh:3x3", "dgx1", "h100", "ring:3*switch:2"])
+@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter", "all-to-all"])
+def test_networks_in_both_dialects(tmp_path, spec, kind) -> None:
+    algorithm = weft.synthesize(spec, kind, "1MiB", chunks=2).algorithm
+    for dialect in ("msccl", "rccl"):
+        text = check(algorithm, tmp_path, dialect=dialect)
+        assert ("reduce_scatter" in text) == (kind == "reduce-scatter" and dialect == "msccl")
+        assert ("outofplace" in text) == (dialect == "rccl")
+        assert text.startswith("<algo name=")
+
+
+def test_relays_need_custom(tmp_path) -> None:
+    algorithm = weft.synthesize("ring:6", "all-gather", "3KiB", group=[4, 0, 2], chunks=1).algorithm
+    text = check(algorithm, tmp_path)
+    assert 'coll="custom"' in text
+    assert 'ngpus="6"' in text
+    with pytest.raises(InputError, match=r"NPU 1 relays without being in the group; .* --no-relay"):
+        exported(algorithm, tmp_path, dialect="rccl")
+    with pytest.raises(InputError, match=r"rccl has no pipeline .*; write the dialect msccl"):
+        exported(weft.synthesize("line:3", "pipeline", "3KiB").algorithm, tmp_path, dialect="rccl")
+
+
+def test_options_are_checked(tmp_path) -> None:
+    algorithm = weft.synthesize("ring:3", "all-gather", "3KiB").algorithm
+    for wrong, sentence in (
+        ({"dialect": "nccl"}, "unknown dialect 'nccl'"),
+        ({"protocol": "simple"}, "unknown protocol 'simple'; did you mean 'Simple'"),
+        ({"name": 'a"b'}, "the name is 'a\"b'; expected up to 63 letters"),
+        ({"name": ""}, "the name is ''"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            exported(algorithm, tmp_path, **wrong)
+    _, text = exported(algorithm, tmp_path, protocol="LL128", name="mine")
+    assert 'name="mine" proto="LL128"' in text
+
+
+def test_long_blocks_are_spread_over_channels(tmp_path) -> None:
+    algorithm = weft.synthesize("ring:2", "all-to-all", "8MiB", chunks=300).algorithm
+    rows = algorithm.transfers
+    # Rows that wait for each other are not put together, so that there are many steps.
+    count = len(rows)
+    deps = np.arange(count - 1)
+    offsets = np.concatenate([[0], np.arange(count)])
+    chained = Algorithm(
+        algorithm.demands,
+        Transfers(rows.chunk, rows.src, rows.dst, rows.reduce, dep_offsets=offsets, deps=deps),
+    )
+    text = check(chained, tmp_path)
+    assert 'nchannels="2"' in text
+    big = weft.synthesize("ring:3", "all-reduce", "8MiB", chunks=900).algorithm
+    with pytest.raises(InputError, match=r"GPU \d, thread block \d+ has \d+ steps; rccl loads"):
+        exported(big, tmp_path, dialect="rccl")
+
+
+def test_waits_between_gpus_are_counted(tmp_path) -> None:
+    """Row 1 waits for row 0, which ends where row 1 does nothing."""
+    algorithm = weft.synthesize("fc:4", "all-gather", "4KiB", chunks=1).algorithm
+    rows = algorithm.transfers
+    second = int(np.flatnonzero((rows.src != rows.dst[0]) & (rows.src != rows.src[0]))[0])
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    offsets[second + 1 :] = 1
+    waiting = Algorithm(
+        algorithm.demands,
+        Transfers(
+            rows.chunk,
+            rows.src,
+            rows.dst,
+            rows.reduce,
+            dep_offsets=offsets,
+            deps=np.zeros(1, dtype=np.int64),
+        ),
+    )
+    _, text = exported(waiting, tmp_path)
+    assert "<!-- 1 waits for what ends on another GPU are left out -->" in text
+    formats.read(tmp_path / "out.xml").verified()
+
+
+def test_rows_that_start_together_become_one_step(tmp_path) -> None:
+    text = check(formats.read(DATA / "ag_rd_8.xml").verified(), tmp_path)
+    assert text.count('type="s" srcbuf="o" srcoff="4" dstbuf="o" dstoff="4" cnt="4"') == 4
+    copies = check(weft.synthesize("ring:2", "all-to-all", "9KiB", chunks=4).algorithm, tmp_path)
+    assert copies.count('type="cpy"') == copies.count('cnt="4" depid="-1"') == 2
+    # Chunks that are passed on one by one stay apart.
+    line = weft.synthesize("line:3", "broadcast", "64MiB", chunks=4).algorithm
+    assert 'cnt="2"' not in check(line, tmp_path)
+
+
+def test_too_many_peers_share_blocks(tmp_path) -> None:
+    algorithm = weft.synthesize("fc:112", "all-to-all", "7MiB", chunks=1).algorithm
+    _, text = exported(algorithm, tmp_path)
+    assert re.search(r'<tb id="215"', text)
+    assert not re.search(r'<tb id="216"', text)
+    assert 'send="1" recv="1"' in text
+    assert re.search(r'nchannels="[45]"', text)
+    msccl_machine.run(text, seeds=[1], slots=(1,))
+    formats.read(tmp_path / "out.xml").verified()
+
+
+def test_a_fusion_that_would_hang_is_taken_apart(tmp_path) -> None:
+    """Two rings in opposite directions through the same blocks, each waiting for the other."""
+    chunks = 6
+    gpus = []
+    for rank, peer in ((0, 1), (1, 0)):
+        mine = [f"o{rank * 3 + c}" for c in range(3)]
+        theirs = [f"o{peer * 3 + c}" for c in range(3)]
+        steps = [step(i, "s", place, place) for i, place in enumerate(mine)]
+        steps += [step(3 + i, "r", place, place) for i, place in enumerate(theirs)]
+        gpus.append(gpu(rank, [block(0, steps, send=peer, recv=peer)], i=0, o=chunks))
+    path = tmp_path / "in.xml"
+    path.write_text(algo("allgather", gpus, chunks))
+    check(formats.read(path).verified(), tmp_path)
+
+
+def test_nothing_is_written_if_it_cannot_be(tmp_path) -> None:
+    demands = [weft.Collective.of("all-gather", group, 64) for group in ([0, 1], [2, 3])]
+    both = weft.synthesize("ring:4", demands).algorithm
+    with pytest.raises(InputError, match="serves 2 collectives at once"):
+        exported(both, tmp_path)
+    assert not list(tmp_path.iterdir())
