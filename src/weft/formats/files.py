@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.algorithm import Algorithm
 from weft.errors import FormatError, unknown_name
-from weft.formats import chakra
+from weft.formats import chakra, mscclpp
 from weft.formats.imported import NO_HINTS, Hints, Imported
 
 HEAD_BYTES = 4096
@@ -51,6 +51,14 @@ FORMATS: dict[str, Format] = {
         chakra.read,
         chakra.save,
         "",
+    ),
+    "mscclpp": Format(
+        "MSCCL++ execution plan, a JSON file",
+        mscclpp.recognise,
+        mscclpp.read,
+        mscclpp.save,
+        ".json",
+        mscclpp.OPTIONS,
     ),
 }
 
