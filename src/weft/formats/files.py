@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.algorithm import Algorithm
 from weft.errors import FormatError, unknown_name
-from weft.formats import chakra, msccl, table
+from weft.formats import chakra, msccl, mscclpp, table
 from weft.formats.imported import NO_HINTS, Hints, Imported
 
 HEAD_BYTES = 4096
@@ -59,6 +59,14 @@ FORMATS: dict[str, Format] = {
         msccl.write,
         ".xml",
         ("dialect", "protocol", "name"),
+    ),
+    "mscclpp": Format(
+        "MSCCL++ execution plan, a JSON file",
+        mscclpp.recognise,
+        mscclpp.read,
+        mscclpp.save,
+        ".json",
+        mscclpp.OPTIONS,
     ),
     "csv": Format(
         "a table of transfers as CSV",

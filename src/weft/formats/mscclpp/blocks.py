@@ -1,0 +1,230 @@
+"""Rows spread over thread blocks and channels, and the semaphores that keep them in order.
+
+A lane is a channel from one GPU to another with a thread block at each end: one puts, the other
+waits. Every thread block takes its rows in the order of the table, which is why nothing can
+deadlock: see ``docs/mscclpp.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from weft.algorithm.memory import Memory
+from weft.errors import InputError
+from weft.formats.mscclpp.hazards import Hazards
+from weft.formats.mscclpp.limits import (
+    MAX_CHANNELS,
+    MAX_OPERATIONS,
+    MAX_SEMAPHORES_AN_OPERATION,
+    PORT,
+)
+
+BUFFERS_A_PEER = 3
+"""A peer has an input, an output and a scratch buffer that a thread block may write."""
+A_LANE = 3
+"""Operations that a lane needs once: the receiver's consent and a last acknowledgement."""
+
+Stream = tuple[int, str, int]  # GPU, what it does, peer
+
+
+@dataclass(eq=False)
+class Step:
+    """What a thread block does for one row: all of it, the sender's part or the receiver's."""
+
+    row: int
+    lane: Lane | None
+    sends: bool
+    acquires: list[int]
+    releases: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Block:
+    """A thread block: its steps and channels, and how many operations they need at most."""
+
+    gpu: int
+    number: int
+    steps: list[Step] = field(default_factory=list)
+    lanes: list[Lane] = field(default_factory=list)
+    operations: int = 0
+    known: dict[int, int] = field(default_factory=dict)  # steps of other blocks that are over
+
+
+@dataclass(eq=False)
+class Lane:
+    """A channel and the thread blocks at its ends; `number` counts those of a GPU and a type."""
+
+    kind: str
+    sender: Block
+    receiver: Block
+    sender_number: int
+    receiver_number: int
+    rows: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Gpu:
+    """What a GPU needs: thread blocks, peers of its channels by type, and semaphores."""
+
+    blocks: list[Block] = field(default_factory=list)
+    channels: dict[str, list[int]] = field(default_factory=dict)
+    semaphores: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+def arrange(
+    memory: Memory, hazards: Hazards, kind_of: Callable[[int, int], str], most_blocks: int
+) -> list[Gpu]:
+    """Thread blocks for every GPU: one for each peer and direction, fewer if they do not fit.
+
+    Parameters
+    ----------
+    kind_of
+        The type of the channels between two ranks.
+    most_blocks
+        How many thread blocks a GPU runs at once.
+    """
+    streams = max(len(memory.ranks), 1)
+    while True:
+        gpus = _Arrangement(memory, hazards, kind_of, streams).run()
+        needed, rank = max((len(gpu.blocks), -rank) for rank, gpu in enumerate(gpus))
+        if needed <= most_blocks:
+            return gpus
+        if streams == 1:
+            raise InputError(
+                f"GPU {-rank} would need {needed} thread blocks of {MAX_OPERATIONS} operations, "
+                f"and only {most_blocks} run at once; cut the collective in fewer chunks"
+            )
+        streams = max(min(streams, most_blocks) // 2, 1)
+
+
+class _Arrangement:
+    def __init__(
+        self,
+        memory: Memory,
+        hazards: Hazards,
+        kind_of: Callable[[int, int], str],
+        streams: int,
+    ) -> None:
+        self.src, self.dst = memory.transfers.src.tolist(), memory.transfers.dst.tolist()
+        self.hazards, self.kind_of, self.streams = hazards, kind_of, streams
+        self.gpus = [Gpu() for _ in memory.ranks]
+        self.open: dict[tuple[int, str, int], Block] = {}
+        self.lanes: dict[tuple[int, int], Lane] = {}
+        self.slots: dict[tuple[int, str], dict[int, int]] = {}  # of peers
+        self.fan: dict[int, int] = {}  # how many events wait for each
+        for events in hazards.before:
+            for event in events:
+                self.fan[event] = self.fan.get(event, 0) + 1
+        # Of events that others wait for: block, place in it, and what it knew then.
+        self.done: dict[int, tuple[Block, int, dict[int, int]]] = {}
+        self.step_of: dict[int, Step] = {}
+
+    def run(self) -> list[Gpu]:
+        for row, (src, dst) in enumerate(zip(self.src, self.dst, strict=True)):
+            if src == dst:
+                cost = self._keeping(2 * row + 1) + 2  # nop, copy or add
+                self._add(row, self._block((src, "local", src), cost), None)
+            else:
+                lane = self._lane(row, src, dst)
+                lane.rows.append(row)
+                self._add(row, lane.sender, lane, sends=True)
+                self._add(row, lane.receiver, lane)
+        return self.gpus
+
+    def _keeping(self, event: int) -> int:
+        """Operations, at most, to wait for others at an event and to tell others of it."""
+        waits, fan = len(self.hazards.before[event]), self.fan.get(event, 0)
+        return _operations(waits) + _operations(fan) + (fan > 0)
+
+    def _block(self, stream: Stream, cost: int, *, fits: bool = True) -> Block:
+        """The open block of a stream; a new one if `cost` operations do not fit in it."""
+        gpu, role, peer = stream
+        block = self._opened(stream)
+        if block is None or not fits or block.operations + cost + A_LANE > MAX_OPERATIONS:
+            blocks = self.gpus[gpu].blocks
+            block = Block(gpu, len(blocks))
+            self.open[gpu, role, self.slots[gpu, role][peer]] = block
+            blocks.append(block)
+        block.operations += cost
+        return block
+
+    def _opened(self, stream: Stream) -> Block | None:
+        """The block in use for a stream; if there are too many peers, several share one."""
+        gpu, role, peer = stream
+        slots = self.slots.setdefault((gpu, role), {})
+        slot = slots.setdefault(peer, len(slots) % self.streams)
+        return self.open.get((gpu, role, slot))
+
+    def _lane(self, row: int, src: int, dst: int) -> Lane:
+        """The lane for a row: the one in use, unless one of its blocks is full."""
+        lane, kind = self.lanes.get((src, dst)), self.kind_of(src, dst)
+        port = kind == PORT
+        put = self._keeping(2 * row) + (3 if port else 4)  # nop, put and signal, wait or nop
+        wait = self._keeping(2 * row + 1) + 1 + 2 * port + 2 * (not self.hazards.direct[row])
+        ends = []
+        for stream, cost, most in (
+            ((src, "send", dst), put, MAX_CHANNELS // BUFFERS_A_PEER),
+            ((dst, "receive", src), wait, MAX_CHANNELS),
+        ):
+            block = self._opened(stream)
+            mine = lane is not None and block in (lane.sender, lane.receiver)
+            fits = mine or block is None or len(block.lanes) < most
+            ends.append(self._block(stream, cost, fits=fits))
+        if lane is None or [lane.sender, lane.receiver] != ends:
+            lane = self.lanes[src, dst] = self._new_lane(kind, *ends)
+        return lane
+
+    def _new_lane(self, kind: str, sender: Block, receiver: Block) -> Lane:
+        numbers = []
+        for block, peer in ((sender, receiver.gpu), (receiver, sender.gpu)):
+            listed = self.gpus[block.gpu].channels.setdefault(kind, [])
+            numbers.append(len(listed))
+            listed.append(peer)
+        lane = Lane(kind, sender, receiver, numbers[0], numbers[1])
+        for block in (sender, receiver):
+            block.lanes.append(lane)
+            block.operations += A_LANE
+        return lane
+
+    def _add(self, row: int, block: Block, lane: Lane | None, *, sends: bool = False) -> None:
+        event = 2 * row + (not sends)
+        step = Step(row, lane, sends, self._acquire(block, self.hazards.before[event]))
+        block.steps.append(step)
+        if event in self.fan:
+            self.done[event] = (block, len(block.steps) - 1, dict(block.known))
+            self.step_of[event] = step
+
+    def _acquire(self, block: Block, events: list[int]) -> list[int]:
+        """Semaphores to acquire before a step so that all `events` are over.
+
+        There is a semaphore for each pair of blocks. The places waited for in a block only rise,
+        so the k-th acquire takes what the k-th release gave.
+        """
+        semaphores = []
+        for event in sorted(events, reverse=True):  # the latest may imply the others
+            other, place, knew = self.done[event]
+            if other is block or block.known.get(other.number, -1) >= place:
+                continue
+            numbers = self.gpus[block.gpu].semaphores
+            semaphore = numbers.setdefault((other.number, block.number), len(numbers))
+            self.step_of[event].releases.append(semaphore)
+            semaphores.append(semaphore)
+            for number, upto in (*knew.items(), (other.number, place)):
+                block.known[number] = max(block.known.get(number, -1), upto)
+        return semaphores
+
+
+def _operations(semaphores: int) -> int:
+    """How many operations it takes to acquire or release so many semaphores."""
+    return -(-semaphores // MAX_SEMAPHORES_AN_OPERATION)
+
+
+def needs_acknowledgement(lane: Lane, row: int, hazards: Hazards) -> bool:
+    """Whether the sender waits until a row has arrived.
+
+    What goes through a port is read by a proxy at a time of its own, so its source is free only
+    when the data has come. At the latest that must be known at the end, when the buffers are the
+    user's again.
+    """
+    return lane.kind == PORT and (hazards.settled[row] or lane.rows[-1] == row)

@@ -1,0 +1,37 @@
+"""What MSCCL++'s executor has room for, and the names plans use."""
+
+from __future__ import annotations
+
+from weft.algorithm import Buffer
+
+MAX_OPERATIONS = 64
+"""Operations of a thread block."""
+MAX_CHANNELS = 16
+"""Channels of a type in a thread block, and buffers of others that it reaches by that type."""
+MAX_CHANNELS_AN_OPERATION = 8
+MAX_BUFFERS_AN_OPERATION = 10
+"""On each side: two of its own and eight of others."""
+MAX_BARRIERS = 16
+"""Barriers of a GPU."""
+MAX_SEMAPHORES_AN_OPERATION = 16
+"""A GPU may have any number."""
+MAX_OFFSET = (1 << 32) - 1
+"""Offsets in buffers are 32-bit numbers of bytes."""
+MAX_MIN_MESSAGE = (1 << 31) - 1
+"""The loader reads the least message size into a signed 32-bit number."""
+
+ALIGNMENT = 16
+"""Chunks begin at multiples of this many bytes: the kernels move 16 bytes at a time."""
+
+MEMORY, PORT = "memory", "port"
+
+BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
+
+COLLECTIVES = {
+    "all-gather": "allgather",
+    "all-reduce": "allreduce",
+    "reduce-scatter": "reducescatter",
+    "all-to-all": "alltoall",
+    "broadcast": "broadcast",
+}
+"""Patterns that a plan names; others are called custom, and the reader has to be told."""

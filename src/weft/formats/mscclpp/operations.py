@@ -1,0 +1,362 @@
+"""What each operation of a plan does, as actions and events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weft.algorithm import Buffer, Cells
+from weft.errors import InputError, unknown_name
+from weft.formats.mscclpp.events import Events, Line, Meetings, Threads, Where, words
+from weft.formats.mscclpp.limits import MAX_BARRIERS, MEMORY, PORT
+from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan
+
+BUFFERS = {"i": Buffer.INPUT, "o": Buffer.OUTPUT, "s": Buffer.SCRATCH}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the chunks that an operation names are used.
+
+    Attributes
+    ----------
+    sources, targets
+        What each chunk is, from the first on: ``l`` of this GPU, ``r`` of another, and the same
+        in capitals if it is in packets. The last one may be repeated.
+    adds
+        Whether the sources are added up and the sum goes to all targets; else the k-th source
+        goes to the k-th target.
+    signals, flushes
+        Whether a signal follows, and whether the port then waits until all is done.
+    """
+
+    sources: str
+    targets: str
+    adds: bool = False
+    signals: bool = False
+    flushes: bool = False
+
+
+MOVES = {
+    "copy": Shape("l", "l"),
+    "put": Shape("l", "r"),
+    "pws": Shape("l", "r", signals=True),
+    "pwsf": Shape("l", "r", signals=True, flushes=True),
+    "get": Shape("r", "l"),
+    "re": Shape("ll", "l", adds=True),
+    "res": Shape("ll", "lr", adds=True),
+    "rre": Shape("lr", "l", adds=True),
+    "rres": Shape("lr", "lr", adds=True),
+    "ppkt": Shape("l", "R"),
+    "rppkt": Shape("L", "R", adds=True),
+    "cpkt": Shape("l", "L"),
+    "upkt": Shape("L", "l"),
+    "repkt": Shape("lL", "l", adds=True),
+    "respkt": Shape("lL", "lR", adds=True),
+    "recpkt": Shape("lL", "lL", adds=True),
+    "recspkt": Shape("lL", "lLR", adds=True),
+}
+BY_PORT = frozenset({"put", "pws", "pwsf", "ppkt", "rppkt"})
+REPEATED = {"copy": (1, 1), "upkt": (1, 1), "cpkt": (1, 1), "rppkt": (1, None)}
+"""How many sources and targets there are, where the last one is not repeated."""
+SIGNALS, WAITS = ("signal", "rlxsignal"), ("wait", "rlxwait")
+REFUSED = {
+    "pipeline": "runs its operations piece by piece",
+    "glres": "works in a switch",
+    "glre": "works in a switch",
+    "gstore": "works in a switch",
+    "gstorepkt": "works in a switch",
+}
+KNOWN = (*MOVES, *SIGNALS, *WAITS, "nop", "barrier", "flush", "sem_acquire", "sem_release")
+
+
+class Interpreter:
+    """Reads the thread blocks of a plan."""
+
+    def __init__(self, plan: Plan, cells: Cells, fineness: int) -> None:
+        self.plan, self.cells, self.fineness = plan, cells, fineness
+        self.events = Events()
+        self.meetings = Meetings(self.events)
+
+    def run(self) -> None:
+        """Read everything; raises InputError, which names the place."""
+        for gpu in self.plan.gpus:
+            lines = _lines(gpu, len(self.plan.gpus))
+            for block in gpu.threadblocks:
+                reader = _BlockReader(self, gpu, block, lines)
+                for number, operation in enumerate(block.ops):
+                    reader.read(number, operation)
+        self.meetings.settle([[s.init_value for s in gpu.semaphores] for gpu in self.plan.gpus])
+
+
+def _lines(gpu: GpuPlan, gpus: int) -> dict[str, list[Line]]:
+    """The channels of a GPU, by type: the k-th to a peer is the peer's k-th to it."""
+    lines: dict[str, list[Line]] = {MEMORY: [], PORT: []}
+    counts: dict[tuple[str, int], int] = {}
+    for channel in gpu.channels:
+        kind = channel.channel_type
+        if kind == "switch":
+            continue
+        if kind not in lines:
+            raise InputError(f"GPU {gpu.id}: a channel has type '{kind[:20]}'")
+        for peer in channel.connected_to:
+            if peer >= gpus or peer == gpu.id:
+                raise InputError(f"GPU {gpu.id}: a {kind} channel is connected to GPU {peer}")
+            which = counts.get((kind, peer), 0)
+            counts[kind, peer] = which + 1
+            lines[kind].append((kind, gpu.id, peer, which))
+    return lines
+
+
+class _BlockReader:
+    """Reads the operations of one thread block."""
+
+    def __init__(
+        self, parent: Interpreter, gpu: GpuPlan, block: Block, lines: dict[str, list[Line]]
+    ) -> None:
+        self.plan, self.cells, self.fineness = parent.plan, parent.cells, parent.fineness
+        self.events, self.meetings = parent.events, parent.meetings
+        self.gpu, self.block = gpu, block
+        self.threads = Threads(self.events, gpu.id, block.id)
+        name = f"GPU {gpu.id}, thread block {block.id}"
+        self.lines: dict[str, list[Line]] = {MEMORY: [], PORT: []}
+        for entry in block.channels:
+            known = lines.get(entry.channel_type, [])
+            for number in entry.channel_ids if entry.channel_type in lines else ():
+                if number >= len(known):
+                    raise InputError(f"{name} uses {entry.channel_type} channel {number} of none")
+                self.lines[entry.channel_type].append(known[number])
+        self.remote: dict[str, list[int]] = {}
+        for refs in block.remote_buffer_refs:
+            for number in refs.remote_buffer_ids:
+                if number >= len(gpu.remote_buffers):
+                    raise InputError(f"{name} uses remote buffer {number}, which is not listed")
+                self.remote.setdefault(refs.access_channel_type, []).append(number)
+        self.queued: dict[Line, list[int]] = {}  # what ports have been told to do
+
+    def read(self, number: int, operation: Operation) -> None:
+        where = (self.gpu.id, self.block.id, number)
+        try:
+            self._read(where, operation)
+        except InputError as error:
+            raise InputError(f"{words(where)} ({operation.name[:20]}): {error}") from None
+
+    def _read(self, where: Where, operation: Operation) -> None:
+        name = operation.name
+        if name == "nop":
+            self.threads.together(where)
+        elif name == "barrier":
+            self._barrier(where, operation)
+        elif name in SIGNALS:
+            for thread, line in enumerate(self._channels(operation)):
+                self._signal(line, self.threads.single(thread, where), where)
+        elif name in WAITS:
+            for thread, (kind, me, peer, which) in enumerate(self._channels(operation)):
+                event = self.threads.single(thread, where)
+                self.meetings.waits.setdefault((kind, peer, me, which), []).append(event)
+        elif name == "flush":
+            for thread, line in enumerate(self._channels(operation)):
+                self._flush(line, self.threads.single(thread, where))
+        elif name in ("sem_acquire", "sem_release"):
+            self._semaphores(where, operation)
+        elif name in REFUSED:
+            raise InputError(f"this operation {REFUSED[name]}, which Weft cannot express")
+        elif name in MOVES:
+            self._moves(where, operation, MOVES[name])
+        else:
+            raise unknown_name("operation", name[:20], [*KNOWN, *REFUSED])
+
+    def _barrier(self, where: Where, operation: Operation) -> None:
+        number, count = operation.barrier_id, operation.num_threadblocks
+        if number is None or number >= MAX_BARRIERS:
+            raise InputError(f"barrier_id {number}; expected 0 to {MAX_BARRIERS - 1}")
+        met = sum(
+            any(op.name == "barrier" and op.barrier_id == number for op in block.ops)
+            for block in self.gpu.threadblocks
+        )
+        if count != met:
+            raise InputError(f"num_threadblocks is {count}, and {met} meet at barrier {number}")
+        before, after = self.threads.together(where), self.threads.together(where)
+        blocks = self.meetings.barriers.setdefault((self.gpu.id, number), {})
+        blocks.setdefault(self.block.id, []).append((before, after))
+
+    def _semaphores(self, where: Where, operation: Operation) -> None:
+        acquires = operation.name == "sem_acquire"
+        held = self.meetings.acquires if acquires else self.meetings.releases
+        for thread, number in enumerate(operation.semaphore_ids):
+            if number >= len(self.gpu.semaphores):
+                raise InputError(f"semaphore {number} of {len(self.gpu.semaphores)}")
+            event = self.threads.single(thread, where)
+            held.setdefault((self.gpu.id, number), []).append(event)
+
+    def _channels(self, operation: Operation) -> list[Line]:
+        kind = operation.channel_type
+        if kind not in self.lines:
+            raise InputError(f"channel_type is '{str(kind)[:20]}'; expected memory or port")
+        mine = self.lines[kind]
+        if not operation.channel_ids:
+            raise InputError("no channel_ids")
+        for number in operation.channel_ids:
+            if number >= len(mine):
+                raise InputError(f"{kind} channel {number} of {len(mine)}")
+        return [mine[number] for number in operation.channel_ids]
+
+    def _signal(self, line: Line, told: int, where: Where) -> None:
+        """A port signals when it has done what it was told before."""
+        event = told
+        if line[0] == PORT:
+            event = self.events.event(where)
+            for earlier in (told, *self.queued.get(line, ())):
+                self.events.order(earlier, event)
+            self.queued[line] = [event]
+        self.meetings.signals.setdefault(line, []).append(event)
+
+    def _flush(self, line: Line, event: int) -> None:
+        for earlier in self.queued.get(line, ()):
+            self.events.order(earlier, event)
+
+    def _moves(self, where: Where, operation: Operation, shape: Shape) -> None:
+        if operation.reduce_op not in ("sum", "min", "max"):
+            raise InputError(f"reduce_op is '{operation.reduce_op[:20]}'")
+        sources = self._sides(operation, operation.src_buff, shape.sources, "source")
+        targets = self._sides(operation, operation.dst_buff, shape.targets, "destination")
+        self._check_counts(operation, shape)
+        by_port = operation.channel_type == PORT and operation.name in BY_PORT
+        if shape.signals and not by_port:
+            raise InputError("it puts and signals, which only port channels do")
+        if by_port:
+            self._by_port(where, operation, shape, sources, targets)
+            return
+        flows = [(sources, targets)]
+        if not shape.adds:
+            flows = [([s], [t]) for s, t in zip(sources, targets, strict=True)]
+        for ins, outs in flows:
+            for action in self._flow(where, ins, outs):
+                self.threads.move(action)
+
+    def _check_counts(self, operation: Operation, shape: Shape) -> None:
+        ins, outs = len(operation.src_buff), len(operation.dst_buff)
+        least = (1 if operation.name == "rppkt" else len(shape.sources)), len(shape.targets)
+        most = REPEATED.get(operation.name, (None, 1 if shape.targets in ("l", "lL") else None))
+        if not shape.adds and operation.name not in REPEATED:
+            most = (None, None)
+        bad = ins < least[0] or outs < least[1] or (not shape.adds and ins != outs)
+        if bad or any(m is not None and n > m for n, m in zip((ins, outs), most, strict=True)):
+            raise InputError(f"it has {ins} sources and {outs} destinations")
+        sizes = {place.size for place in (*operation.src_buff, *operation.dst_buff)}
+        if shape.adds and len(sizes) > 1:
+            raise InputError("its sources and destinations differ in size")
+
+    def _by_port(
+        self,
+        where: Where,
+        operation: Operation,
+        shape: Shape,
+        sources: list[_Range],
+        targets: list[_Range],
+    ) -> None:
+        lines = self._channels(operation)
+        if len(lines) != len(targets):
+            raise InputError(f"it has {len(lines)} channels for {len(targets)} destinations")
+        if shape.adds:  # packets are read by all threads, which then wait for each other
+            self.threads.together(where)
+            sources = sources * len(targets)
+        else:  # a port takes packets as they lie there
+            plain = [_Range(s.cells, packets=False) for s in sources]
+            sources = plain
+        for thread, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True)):
+            told = self.threads.single(thread, where)
+            for action in self._flow(where, [source], [target]):
+                self.events.order(told, 2 * action)
+                self.queued.setdefault(line, []).append(2 * action + 1)
+            if shape.signals:
+                self._signal(line, told, where)
+            if shape.flushes:
+                self._flush(line, self.threads.single(thread, where))
+        for place, line in zip(operation.dst_buff, lines, strict=True):
+            peer = self._remote(operation, place)[0]
+            if peer != line[2]:
+                raise InputError(f"its channel leads to GPU {line[2]}, its buffer to GPU {peer}")
+
+    def _flow(self, where: Where, ins: list[_Range], outs: list[_Range]) -> Iterator[int]:
+        """Actions that add up sources and give the sum to all targets, chunk by chunk."""
+        first, *further = outs
+        for at, cell in enumerate(first.cells):
+            held = [source.cells[at] for source in ins]
+            base = held.index(cell) if cell in held else 0
+            # The sum grows in the target, so it starts from the source that lies there, if any.
+            order = [base, *(i for i in range(len(ins)) if i != base)]
+            for place, i in enumerate(order):
+                if held[i] == cell and place == 0 and len(ins) > 1:
+                    continue
+                action = self.events.action(held[i], cell, where, reduce=place > 0)
+                if ins[i].packets:
+                    self.meetings.readers.append((held[i], 2 * action))
+                yield action
+            if first.packets:
+                self.meetings.packets.setdefault(cell, []).append(2 * action + 1)
+            for target in further:
+                action = self.events.action(cell, target.cells[at], where)
+                if target.packets:
+                    self.meetings.packets.setdefault(target.cells[at], []).append(2 * action + 1)
+                yield action
+
+    def _sides(
+        self, operation: Operation, places: Sequence[Place], kinds: str, side: str
+    ) -> list[_Range]:
+        found = []
+        for number, place in enumerate(places):
+            kind = kinds[min(number, len(kinds) - 1)]
+            try:
+                found.append(self._range(operation, place, kind))
+            except InputError as error:
+                raise InputError(f"{side} {number} {error}") from None
+        return found
+
+    def _range(self, operation: Operation, place: Place, kind: str) -> _Range:
+        if kind in "rR":
+            gpu, buffer = self._remote(operation, place)
+        elif place.type is None or place.buffer_id is not None:
+            raise InputError("must be of this GPU, with a type")
+        else:
+            gpu, buffer = self.gpu.id, place.type
+        if buffer not in BUFFERS:
+            raise InputError(f"has type '{buffer[:20]}'; expected i, o or s")
+        if kind.isupper() and buffer != "s":
+            raise InputError("has packets, which only scratch holds")
+        owner = self.plan.gpus[gpu]
+        length = {"i": owner.input_chunks, "o": owner.output_chunks, "s": owner.scratch_chunks}
+        if place.size == 0 or place.index + place.size > length[buffer]:
+            raise InputError(
+                f"is {buffer}[{place.index}:{place.index + place.size}] of GPU {gpu}, whose buffer "
+                f"has {length[buffer]} chunks"
+            )
+        first, count = place.index * self.fineness, place.size * self.fineness
+        if operation.tbg_info is not None:
+            part, parts = operation.tbg_info.tb_id, operation.tbg_info.tbg_size
+            if part >= parts:
+                raise InputError(f"is part {part} of {parts}")
+            first, count = first + count * part // parts, count // parts
+        cells = self.cells.slots[BUFFERS[buffer]][gpu][first : first + count]
+        return _Range(cells.tolist(), kind.isupper())
+
+    def _remote(self, operation: Operation, place: Place) -> tuple[int, str]:
+        """GPU and type of a buffer of another GPU."""
+        mine = self.remote.get(operation.channel_type or "", [])
+        if place.buffer_id is None or place.buffer_id >= len(mine):
+            raise InputError(
+                f"has buffer_id {place.buffer_id}; the thread block reaches {len(mine)} buffers by "
+                f"{str(operation.channel_type)[:20]} channels"
+            )
+        buffer = self.gpu.remote_buffers[mine[place.buffer_id]]
+        if buffer.rank >= len(self.plan.gpus) or buffer.rank == self.gpu.id:
+            raise InputError(f"is a buffer of GPU {buffer.rank}")
+        return buffer.rank, buffer.type
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Cells that an operation uses, and whether they hold packets."""
+
+    cells: list[int]
+    packets: bool

@@ -1,0 +1,140 @@
+"""What a plan file says, as typed records; fields that move no data are left out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from weft.documents import Document, PlacedError, Words, convert, load_json
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+
+
+class Place(msgspec.Struct):
+    """Chunks of a buffer: of this GPU's (`type`), of another's (`buffer_id`), or of a switch."""
+
+    index: Count
+    size: Count
+    type: str | None = None
+    buffer_id: Count | None = None
+    switch_channel_id: Count | None = None
+
+
+class GroupInfo(msgspec.Struct):
+    """Which part of an operation's data a thread block moves."""
+
+    tb_id: Count
+    tbg_size: Count
+
+
+class Operation(msgspec.Struct):
+    """An operation of a thread block."""
+
+    name: str
+    channel_type: str | None = None
+    channel_ids: list[Count] = []
+    src_buff: list[Place] = []
+    dst_buff: list[Place] = []
+    tbg_info: GroupInfo | None = None
+    barrier_id: Count | None = None
+    num_threadblocks: Count | None = None
+    semaphore_ids: list[Count] = []
+    reduce_op: str = "sum"
+
+
+class BlockChannels(msgspec.Struct):
+    """Channels of the GPU that a thread block uses, in the order of its own numbers."""
+
+    channel_type: str
+    channel_ids: list[Count] = []
+
+
+class BlockBuffers(msgspec.Struct):
+    """Buffers of others that a thread block uses, in the order of its own numbers."""
+
+    access_channel_type: str
+    remote_buffer_ids: list[Count] = []
+
+
+class Block(msgspec.Struct):
+    """A thread block."""
+
+    id: Count
+    ops: list[Operation]
+    channels: list[BlockChannels] = []
+    remote_buffer_refs: list[BlockBuffers] = []
+
+
+class Channel(msgspec.Struct):
+    """Channels of one type, one for each peer named."""
+
+    channel_type: str
+    connected_to: list[Count] = []
+
+
+class RemoteBuffer(msgspec.Struct):
+    """A buffer of another GPU."""
+
+    rank: Count
+    type: str
+    access_channel_types: list[str] = []
+
+
+class Semaphore(msgspec.Struct):
+    """A semaphore between thread blocks of a GPU."""
+
+    init_value: Count = 0
+
+
+class GpuPlan(msgspec.Struct):
+    """What one GPU does."""
+
+    id: Count
+    input_chunks: Count
+    output_chunks: Count
+    scratch_chunks: Count
+    threadblocks: list[Block]
+    channels: list[Channel] = []
+    remote_buffers: list[RemoteBuffer] = []
+    semaphores: list[Semaphore] = []
+
+
+class Plan(msgspec.Struct):
+    """A whole plan."""
+
+    collective: str
+    protocol: str
+    inplace: bool
+    gpus: list[GpuPlan]
+    name: str = ""
+    min_message_size: int = 0
+    max_message_size: int = (1 << 64) - 1
+
+
+WORDS = Words(
+    items={
+        "gpus": "GPU",
+        "threadblocks": "thread block",
+        "ops": "operation",
+        "src_buff": "source",
+        "dst_buff": "destination",
+    }
+)
+
+
+def parse(document: Document) -> Plan:
+    """The records of a file; raises PlacedError."""
+    plan = convert(load_json(document.data), Plan, WORDS)
+    if not plan.gpus:
+        raise PlacedError("the plan has no GPUs", ["gpus"])
+    for rank, gpu in enumerate(plan.gpus):
+        if gpu.id != rank:
+            raise PlacedError(f"GPU {rank} has id {gpu.id}; ids count from 0", ["gpus", rank])
+        for at, block in enumerate(gpu.threadblocks):
+            if block.id != at:
+                raise PlacedError(
+                    f"GPU {rank}: thread block {at} has id {block.id}; ids count from 0",
+                    ["gpus", rank, "threadblocks", at],
+                )
+    return plan

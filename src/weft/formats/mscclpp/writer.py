@@ -1,0 +1,338 @@
+"""Writes algorithms as MSCCL++ execution plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import msgspec
+import numpy as np
+
+from weft.algorithm import Algorithm, Buffer
+from weft.algorithm.memory import Memory, lay_out
+from weft.documents import new_file
+from weft.errors import InputError
+from weft.formats.mscclpp.blocks import Block, Gpu, Lane, Step, arrange, needs_acknowledgement
+from weft.formats.mscclpp.hazards import Hazards, find_hazards
+from weft.formats.mscclpp.limits import (
+    ALIGNMENT,
+    BUFFERS,
+    COLLECTIVES,
+    MAX_CHANNELS_AN_OPERATION,
+    MAX_MIN_MESSAGE,
+    MAX_OFFSET,
+    MAX_OPERATIONS,
+    MAX_SEMAPHORES_AN_OPERATION,
+    MEMORY,
+    PORT,
+)
+
+Record = dict[str, Any]
+
+OPTIONS = ("name", "gpus_per_node", "threads", "thread_blocks", "min_size", "max_size")
+MOST_BLOCKS = 108
+"""Streaming multiprocessors of an A100; each runs one thread block of 1024 threads."""
+
+
+def save(
+    algorithm: Algorithm,
+    path: Path,
+    *,
+    name: str | None = None,
+    gpus_per_node: int | None = None,
+    threads: int = 1024,
+    thread_blocks: int = MOST_BLOCKS,
+    min_size: int = 0,
+    max_size: int | None = None,
+) -> None:
+    """Write `algorithm` as an execution plan for MSCCL++'s executor, protocol Simple.
+
+    Parameters
+    ----------
+    name
+        What the runtime calls the plan; by default one that no other plan has.
+    gpus_per_node
+        NPUs of different nodes talk through port channels; by default all are in one node and
+        use memory channels.
+    threads
+        Threads of a thread block.
+    thread_blocks
+        How many thread blocks a GPU runs at once.
+    min_size, max_size
+        For which message sizes the runtime may use the plan (All-Gather: the output, otherwise
+        the input); by default for all that fit in 32-bit offsets.
+
+    Raises
+    ------
+    InputError
+        The algorithm does not fit in a plan, or an option makes no sense.
+    """
+    _check_options(gpus_per_node, threads, thread_blocks)
+    memory = lay_out(algorithm)
+    _check_whole(memory)
+    plan = plan_of(memory, gpus_per_node, thread_blocks)
+    plan["num_threads_per_block"] = threads
+    plan["min_message_size"], plan["max_message_size"] = _sizes(plan, min_size, max_size)
+    if name is None:
+        mark = crc32(msgspec.json.encode(plan))
+        name = f"weft_{plan['collective']}_{len(memory.ranks)}_{mark:08x}"
+    data = msgspec.json.encode({"name": name, **plan})
+    new_file(path, msgspec.json.format(data, indent=2) + b"\n")
+
+
+def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Record:
+    """The plan without what the user names."""
+    npus = memory.ranks.tolist()
+
+    def kind_of(one: int, other: int) -> str:
+        if gpus_per_node is None:
+            return MEMORY
+        return MEMORY if npus[one] // gpus_per_node == npus[other] // gpus_per_node else PORT
+
+    hazards = find_hazards(memory)
+    gpus = arrange(memory, hazards, kind_of, thread_blocks)
+    relays = len(memory.ranks) > memory.collective.ranks
+    kind = COLLECTIVES.get(memory.collective.kind, "custom")
+    # All give buffers of the same size, even who only relays: from it they tell a chunk's size.
+    chunks = {
+        "input_chunks": max(int(memory.inputs.max()), 1),
+        "output_chunks": max(int(memory.outputs.max()), 1),
+    }
+    plan = _Plan(memory, hazards)
+    return {
+        "collective": "custom" if relays else kind,
+        "protocol": "Simple",
+        "inplace": memory.in_place,
+        "reuse_resources": False,
+        "gpus": [plan.gpu(rank, gpu, chunks) for rank, gpu in enumerate(gpus)],
+        "use_double_scratch_buffer": False,
+        "buffer_alignment": ALIGNMENT,
+    }
+
+
+class _Plan:
+    """Puts thread blocks into the words of a plan."""
+
+    def __init__(self, memory: Memory, hazards: Hazards) -> None:
+        self.hazards = hazards
+        rows = memory.transfers
+        self.dst, self.reduce = rows.dst.tolist(), rows.reduce.tolist()
+        self.size = memory.units[rows.chunk].tolist()
+        self.source = _places(memory.src_buffer, memory.src_slot)
+        self.target = _places(memory.dst_buffer, memory.dst_slot)
+        self.scratch = memory.scratch.tolist()
+        self.landing = list(self.target)  # where the sender puts it
+        for row, (src, dst) in enumerate(zip(rows.src.tolist(), self.dst, strict=True)):
+            if src != dst and not hazards.direct[row]:
+                self.landing[row] = (BUFFERS[Buffer.SCRATCH], self.scratch[dst])
+                self.scratch[dst] += self.size[row]
+
+    def gpu(self, rank: int, gpu: Gpu, chunks: Record) -> Record:
+        remote: dict[tuple[int, str, str], int] = {}
+        blocks = [_Writer(self, block, remote).record() for block in gpu.blocks]
+        idle: Record = {"id": 0, "ops": [{"name": "nop"}], "channels": [], "remote_buffer_refs": []}
+        return {
+            "id": rank,
+            **chunks,
+            "scratch_chunks": self.scratch[rank],
+            "threadblocks": blocks or [idle],  # a kernel has at least one
+            "channels": [
+                {"channel_type": kind, "connected_to": peers}
+                for kind, peers in sorted(gpu.channels.items())
+            ],
+            "remote_buffers": [
+                {"rank": peer, "type": buffer, "access_channel_types": [kind]}
+                for peer, buffer, kind in remote
+            ],
+            "semaphores": [{"init_value": 0} for _ in gpu.semaphores],
+        }
+
+
+class _Writer:
+    """Writes one thread block.
+
+    Only some threads wait, signal, acquire and release, and all of them move data; `nop` is where
+    they wait for each other. So one stands wherever something has to come after what was done.
+    """
+
+    def __init__(self, plan: _Plan, block: Block, remote: dict[tuple[int, str, str], int]) -> None:
+        self.plan, self.block, self.remote = plan, block, remote
+        self.ops: list[Record] = []
+        self.apart = False  # whether threads may have come differently far
+        self.channels: dict[str, dict[int, int]] = {}  # those of the GPU, by place in the block
+        self.buffers: dict[str, dict[int, int]] = {}
+
+    def record(self) -> Record:
+        self._consent()
+        for step in self.block.steps:
+            self._many("sem_acquire", step.acquires)
+            if step.lane is None:
+                self._move(step.row, self.plan.source[step.row])
+            elif step.sends:
+                self._send(step, step.lane)
+            else:
+                self._receive(step.row, step.lane)
+            self._many("sem_release", step.releases)
+        if len(self.ops) > MAX_OPERATIONS:
+            raise InputError(
+                f"GPU {self.block.gpu}, thread block {self.block.number} would have "
+                f"{len(self.ops)} operations, and there is room for {MAX_OPERATIONS}; cut the "
+                "collective in fewer chunks"
+            )
+        return {
+            "id": self.block.number,
+            "ops": self.ops,
+            "channels": [
+                {"channel_type": kind, "channel_ids": list(ids)}
+                for kind, ids in self.channels.items()
+            ],
+            "remote_buffer_refs": [
+                {"access_channel_type": kind, "remote_buffer_ids": list(ids)}
+                for kind, ids in self.buffers.items()
+            ],
+        }
+
+    def _consent(self) -> None:
+        """Tell the senders that this GPU's buffers may be written."""
+        for kind in (MEMORY, PORT):
+            ids = [
+                self._channel(lane)
+                for lane in self.block.lanes
+                if lane.kind == kind and lane.receiver is self.block
+            ]
+            for at in range(0, len(ids), MAX_CHANNELS_AN_OPERATION):
+                self._signal(kind, ids[at : at + MAX_CHANNELS_AN_OPERATION])
+
+    def _send(self, step: Step, lane: Lane) -> None:
+        row, channel = step.row, self._channel(lane)
+        if lane.rows[0] == row:
+            self._wait(lane.kind, channel)
+        buffer, index = self.plan.landing[row]
+        record: Record = {
+            "name": "pws" if lane.kind == PORT else "put",
+            "src_buff": [self._place(self.plan.source[row], row)],
+            "dst_buff": [
+                {
+                    "buffer_id": self._buffer(self.plan.dst[row], buffer, lane.kind),
+                    "index": index,
+                    "size": self.plan.size[row],
+                }
+            ],
+            "channel_type": lane.kind,
+        }
+        self._together()
+        if lane.kind == PORT:
+            self.ops.append({**record, "channel_ids": [channel]})
+        else:
+            self._data(record)
+            self._signal(lane.kind, [channel])
+        if needs_acknowledgement(lane, row, self.plan.hazards):
+            self._wait(lane.kind, channel)
+
+    def _receive(self, row: int, lane: Lane) -> None:
+        channel = self._channel(lane)
+        self._wait(lane.kind, channel)
+        if not self.plan.hazards.direct[row]:
+            self._move(row, self.plan.landing[row])
+        if needs_acknowledgement(lane, row, self.plan.hazards):
+            self._signal(lane.kind, [channel])
+
+    def _move(self, row: int, source: tuple[str, int]) -> None:
+        """Copy to a row's target, or add to it, on this GPU."""
+        self._together()
+        target, moved = self._place(self.plan.target[row], row), self._place(source, row)
+        if self.plan.reduce[row]:
+            both = [target, moved]
+            self._data({"name": "re", "src_buff": both, "dst_buff": [target], "reduce_op": "sum"})
+        else:
+            self._data({"name": "copy", "src_buff": [moved], "dst_buff": [target]})
+
+    def _together(self) -> None:
+        if self.apart:
+            self.ops.append({"name": "nop"})
+            self.apart = False
+
+    def _data(self, record: Record) -> None:
+        self.ops.append(record)
+        self.apart = True
+
+    def _wait(self, kind: str, channel: int) -> None:
+        self.ops.append({"name": "wait", "channel_ids": [channel], "channel_type": kind})
+        self.apart = True
+
+    def _signal(self, kind: str, channels: list[int]) -> None:
+        self._together()
+        self.ops.append({"name": "signal", "channel_ids": channels, "channel_type": kind})
+
+    def _many(self, name: str, semaphores: list[int]) -> None:
+        """Acquire or release semaphores."""
+        if semaphores and name == "sem_release":
+            self._together()
+        for at in range(0, len(semaphores), MAX_SEMAPHORES_AN_OPERATION):
+            some = semaphores[at : at + MAX_SEMAPHORES_AN_OPERATION]
+            self.ops.append({"name": name, "semaphore_ids": some})
+            self.apart = name == "sem_acquire"
+
+    def _place(self, place: tuple[str, int], row: int) -> Record:
+        return {"type": place[0], "index": place[1], "size": self.plan.size[row]}
+
+    def _channel(self, lane: Lane) -> int:
+        """The number of a lane's channel in this thread block."""
+        ids = self.channels.setdefault(lane.kind, {})
+        mine = lane.sender_number if lane.sender is self.block else lane.receiver_number
+        return ids.setdefault(mine, len(ids))
+
+    def _buffer(self, peer: int, buffer: str, kind: str) -> int:
+        """The number of a peer's buffer in this thread block."""
+        number = self.remote.setdefault((peer, buffer, kind), len(self.remote))
+        ids = self.buffers.setdefault(kind, {})
+        return ids.setdefault(number, len(ids))
+
+
+def _places(buffer: np.ndarray, slot: np.ndarray) -> list[tuple[str, int]]:
+    names = (BUFFERS[Buffer(number)] for number in buffer.tolist())
+    return list(zip(names, slot.tolist(), strict=True))
+
+
+def _sizes(plan: Record, least: int, most: int | None) -> tuple[int, int]:
+    """For which message sizes the plan is right: offsets must fit in 32 bits."""
+    gpu = plan["gpus"][0]
+    largest = max(gpu["input_chunks"], gpu["output_chunks"])
+    largest = max(largest, *(gpu["scratch_chunks"] for gpu in plan["gpus"]))
+    message = gpu["output_chunks" if plan["collective"] == "allgather" else "input_chunks"]
+    limit = MAX_OFFSET // (largest * ALIGNMENT) * ALIGNMENT * message
+    if limit == 0:
+        raise InputError(
+            f"a buffer of {largest} chunks of {ALIGNMENT} B is beyond the 4 GiB that a plan "
+            "reaches; cut the collective in fewer chunks"
+        )
+    most = limit if most is None else most
+    if not 0 <= least <= min(most, MAX_MIN_MESSAGE) or most > limit:
+        raise InputError(
+            f"message sizes from {least} B to {most} B; a plan needs 0 B or more, in order, the "
+            f"least at most {MAX_MIN_MESSAGE} B and the greatest at most {limit} B, where its "
+            "largest buffer has 4 GiB"
+        )
+    return least, most
+
+
+def _check_whole(memory: Memory) -> None:
+    """A plan is for messages of any size, so the chunks of a tiny one must not be missing."""
+    collective = memory.collective
+    wanted = collective.part_count * collective.chunks_per_share
+    even = collective.parts is None or collective.pattern.any_cut
+    if even and len(collective.chunks) < wanted:
+        raise InputError(
+            f"{collective.kind} of {collective.size} B has empty chunks; synthesize it for "
+            f"{wanted * collective.alignment} B or more, or cut it in fewer chunks"
+        )
+
+
+def _check_options(gpus_per_node: int | None, threads: int, thread_blocks: int) -> None:
+    if gpus_per_node is not None and gpus_per_node < 1:
+        raise InputError(f"{gpus_per_node} GPUs per node; expected 1 or more")
+    if not 32 <= threads <= 1024:
+        raise InputError(f"{threads} threads a thread block; expected 32 to 1024")
+    if thread_blocks < 1:
+        raise InputError(f"{thread_blocks} thread blocks at once; expected 1 or more")
