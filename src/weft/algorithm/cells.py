@@ -94,20 +94,19 @@ class _Meaning:
         self.members = frozenset(collective.group)
         self._inputs, self._outputs = input_slots(chunks, npus), output_slots(chunks, npus)
 
-    def inputs(self, npu: int) -> list[int]:
-        chunks: list[int] = self._inputs.of(npu).tolist()
-        return chunks
+    def inputs(self, npu: int) -> Int32:
+        return self._inputs.of(npu)
 
-    def outputs(self, npu: int) -> list[int]:
-        chunks: list[int] = self._outputs.of(npu).tolist()
-        return chunks
+    def outputs(self, npu: int) -> Int32:
+        return self._outputs.of(npu)
 
 
 class _Table:
-    """Collects cells, one after the other."""
+    """Collects cells, a run of them at a time."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, int, int, int, int]] = []
+        self._runs: list[NDArray[np.int32]] = []
+        self._count = 0
         self._slots: dict[Buffer, list[Int32]] = {
             Buffer.INPUT: [],
             Buffer.OUTPUT: [],
@@ -115,64 +114,80 @@ class _Table:
         }
 
     def add(
-        self, npu: int, name: int, chunk: int = -1, result: int = -1, result_place: int = -1
-    ) -> int:
-        self._rows.append((npu, name, chunk, result, result_place))
-        return len(self._rows) - 1
+        self,
+        npu: int,
+        name: Int32,
+        chunk: Int32 | int = -1,
+        result: Int32 | int = -1,
+        result_place: Int32 | int = -1,
+    ) -> Int32:
+        """The numbers of new cells."""
+        run = np.empty((5, len(name)), dtype=np.int32)
+        for row, column in enumerate((npu, name, chunk, result, result_place)):
+            run[row] = column
+        self._runs.append(run)
+        self._count += len(name)
+        return np.arange(self._count - len(name), self._count, dtype=np.int32)
 
-    def close(self, inputs: list[int], outputs: list[int], scratch: list[int]) -> None:
+    def close(self, inputs: Int32, outputs: Int32, scratch: Int32) -> None:
         """The buffers of the next NPU."""
         for buffer, cells in zip(self._slots, (inputs, outputs, scratch), strict=True):
-            self._slots[buffer].append(np.array(cells, dtype=np.int32))
+            self._slots[buffer].append(cells)
 
     def cells(self) -> Cells:
-        rows = np.array(self._rows, dtype=np.int32).reshape(-1, 5)
-        npu, name, chunk, result, result_place = (rows[:, i].copy() for i in range(5))
+        npu, name, chunk, result, result_place = np.concatenate(self._runs, axis=1)
         return Cells(npu, name, chunk, result, result_place, self._slots)
+
+
+def _names(buffer: Buffer, index: Int32) -> Int32:
+    return index | np.int32(place(buffer, 0))
+
+
+def _numbers(first: int, end: int) -> Int32:
+    return np.arange(first, max(first, end), dtype=np.int32)
 
 
 def _add_npu(
     table: _Table, npu: int, meaning: _Meaning, *, in_place: bool, counts: tuple[int, int, int]
 ) -> None:
-    scratch = [table.add(npu, place(Buffer.SCRATCH, slot)) for slot in range(counts[2])]
+    scratch = table.add(npu, _names(Buffer.SCRATCH, _numbers(0, counts[2])))
     if in_place and meaning.own_buffers:
         inputs, outputs = _exchanged(table, npu, meaning)
     elif in_place:
         inputs, outputs = _shared(table, npu, meaning)
     else:
-        inputs = [
-            table.add(npu, place(Buffer.INPUT, chunk), chunk) for chunk in meaning.inputs(npu)
-        ]
-        outputs = [table.add(npu, place(Buffer.OUTPUT, chunk)) for chunk in meaning.outputs(npu)]
-    spare = counts[2]
-    for buffer, count in ((inputs, counts[0]), (outputs, counts[1])):
-        for _ in range(len(buffer), count):
-            buffer.append(table.add(npu, place(Buffer.SCRATCH, spare)))
-            spare += 1
-    table.close(inputs, outputs, scratch)
+        first, last = meaning.inputs(npu), meaning.outputs(npu)
+        inputs = table.add(npu, _names(Buffer.INPUT, first), first)
+        outputs = table.add(npu, _names(Buffer.OUTPUT, last))
+    longer = _lengthened(table, npu, inputs, counts[0], counts[2])
+    spare = counts[2] + len(longer) - len(inputs)
+    table.close(longer, _lengthened(table, npu, outputs, counts[1], spare), scratch)
 
 
-def _shared(table: _Table, npu: int, meaning: _Meaning) -> tuple[list[int], list[int]]:
+def _lengthened(table: _Table, npu: int, cells: Int32, count: int, spare: int) -> Int32:
+    """A buffer of at least `count` cells; those without a meaning are scratch from `spare` on."""
+    more = table.add(npu, _names(Buffer.SCRATCH, _numbers(spare, spare + count - len(cells))))
+    return np.concatenate([cells, more])
+
+
+def _shared(table: _Table, npu: int, meaning: _Meaning) -> tuple[Int32, Int32]:
     """Input and output hold the same chunks, as far as both hold them: each chunk is at home."""
-    first, last = meaning.inputs(npu), meaning.outputs(npu)
-    held = set(first)
+    held, last = meaning.inputs(npu), meaning.outputs(npu)
+    first = held
     if meaning.whole and npu in meaning.members:
-        first = last = list(range(meaning.count))
-    home = {
-        chunk: table.add(npu, place(Buffer.HOME, chunk), chunk if chunk in held else -1)
-        for chunk in dict.fromkeys([*first, *last])
-    }
-    return [home[chunk] for chunk in first], [home[chunk] for chunk in last]
+        first = last = _numbers(0, meaning.count)
+    chunks = np.union1d(first, last)
+    home = table.add(npu, chunks, np.where(np.isin(chunks, held), chunks, -1))
+    return home[np.searchsorted(chunks, first)], home[np.searchsorted(chunks, last)]
 
 
-def _exchanged(table: _Table, npu: int, meaning: _Meaning) -> tuple[list[int], list[int]]:
+def _exchanged(table: _Table, npu: int, meaning: _Meaning) -> tuple[Int32, Int32]:
     """Input and output hold other chunks in the same memory, slot by slot."""
     first, last = meaning.inputs(npu), meaning.outputs(npu)
-    cells = []
-    for slot in range(max(len(first), len(last))):
-        before = first[slot] if slot < len(first) else -1
-        after = last[slot] if slot < len(last) else -1
-        result = place(Buffer.OUTPUT, after) if after >= 0 else -1
-        name = place(Buffer.INPUT, before) if before >= 0 else result
-        cells.append(table.add(npu, name, before, after, result))
+    slots = max(len(first), len(last))
+    before = np.pad(first, (0, slots - len(first)), constant_values=-1)
+    after = np.pad(last, (0, slots - len(last)), constant_values=-1)
+    result = np.where(after >= 0, _names(Buffer.OUTPUT, after), -1)
+    name = np.where(before >= 0, _names(Buffer.INPUT, before), result)
+    cells = table.add(npu, name, before, after, result)
     return cells[: len(first)], cells[: len(last)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("output", metavar="OUT")
 @click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its ending asks for.")
 @click.option("--name", metavar="TEXT", help="For formats that name the algorithm.")
-@click.option("--dialect", metavar="NAME", help="For msccl: whose runtime it is for.")
+@click.option("--dialect", metavar="NAME", help="For msccl: msccl (the default) or rccl.")
 @click.option("--protocol", metavar="NAME", help="For msccl and mscclpp: Simple, LL, LL128.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def convert(
@@ -34,11 +34,14 @@ def convert(
     """Convert the algorithm in IN to OUT; it is verified on the way, and refused if it is wrong.
 
     IN is recognised by what is in it. OUT is a folder of Chakra execution traces, or a file whose
-    ending names the format: .json, .csv. Traces that do not come from Weft need --collective.
+    ending names the format: .xml (msccl), .json, .csv; an MSCCL++ plan needs --to mscclpp. Traces
+    that do not come from Weft need --collective.
 
     \b
     Examples:
-      weft convert traces algorithm.json
+      weft convert allreduce.xml traces
+      weft convert traces allreduce.xml --dialect rccl
+      weft convert traces plan.json --to mscclpp
       weft convert ring/ag_ring traces --collective all-gather
       weft convert rows.csv traces --collective all-reduce --size 64MiB --chunks 2
     """  # noqa: D301 - click reads the control character
