@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
-STEPS_A_SET = 50
+STEPS_A_SET = 20
 
 
 def cover(sets: Sequence[int], whole: int) -> list[list[int]] | None:
@@ -15,6 +16,8 @@ def cover(sets: Sequence[int], whole: int) -> list[list[int]] | None:
     inside = [mask & whole for mask in sets]
     if all(mask == whole for mask in inside):
         return [[i] for i in range(len(inside))]
+    if sum(mask.bit_count() for mask in inside) % max(whole.bit_count(), 1):
+        return None
     return _Search(inside, whole).run()
 
 
@@ -23,30 +26,27 @@ class _Search:
 
     def __init__(self, sets: list[int], whole: int) -> None:
         self._sets, self._whole = sets, whole
-        self._with_bit: dict[int, list[int]] = {}
+        self._with_bit: dict[int, list[int]] = {0: []}  # under 0: all that have any
         for i, mask in enumerate(sets):
             for bit in _bits(mask):
                 self._with_bit.setdefault(bit, []).append(i)
+            if mask:
+                self._with_bit[0].append(i)
+        self._low = dict.fromkeys(self._with_bit, 0)  # sets before this are used
         self._used = [mask == 0 for mask in sets]
         self._left = self._used.count(False)
-        self._low = 0  # all before it are used
+        self._steps = 1000 + STEPS_A_SET * len(sets)
 
     def run(self) -> list[list[int]] | None:
         chosen: list[int] = []  # sets in the order they were put in groups
         filled = 0  # what the group at hand has
-        tries = [iter(self._starts())]
-        for _ in range(1000 + STEPS_A_SET * len(self._sets)):
-            if not tries:
-                return None
-            pick = next((i for i in tries[-1] if self._fits(i, filled)), None)
+        tries = [self._candidates(0)]
+        while tries and self._steps > 0:
+            pick = next((i for i in tries[-1] if not self._sets[i] & filled), None)
             if pick is None:
                 tries.pop()
                 if chosen:
-                    undone = chosen.pop()
-                    self._used[undone] = False
-                    self._low = min(self._low, undone)
-                    self._left += 1
-                    filled = (filled or self._whole) & ~self._sets[undone]
+                    filled = self._undo(chosen.pop(), filled)
                 continue
             chosen.append(pick)
             self._used[pick] = True
@@ -56,23 +56,37 @@ class _Search:
                 filled = 0
                 if self._left == 0:
                     return self._grouped(chosen)
-            tries.append(iter(self._next(filled)))
+            tries.append(self._candidates(filled))
         return None
 
-    def _starts(self) -> list[int]:
-        """A new group begins with the first set that is left: it has to go somewhere."""
-        while self._low < len(self._used) and self._used[self._low]:
-            self._low += 1
-        return [self._low] if self._low < len(self._used) else []
+    def _undo(self, undone: int, filled: int) -> int:
+        self._used[undone] = False
+        self._left += 1
+        for bit in (0, *_bits(self._sets[undone])):
+            self._low[bit] = min(self._low[bit], undone)
+        return (filled or self._whole) & ~self._sets[undone]
 
-    def _fits(self, i: int, filled: int) -> bool:
-        return not self._used[i] and not self._sets[i] & filled
+    def _candidates(self, filled: int) -> Iterator[int]:
+        """Sets that are left and fill the lowest empty place.
 
-    def _next(self, filled: int) -> list[int]:
-        if filled == 0:
-            return self._starts()
+        A new group begins with the first set that is left: it has to go somewhere.
+        """
         missing = self._whole & ~filled
-        return self._with_bit.get(missing & -missing, [])
+        bit = missing & -missing if filled else 0
+        having = self._with_bit.get(bit, [])
+        at = bisect_left(having, self._low.get(bit, 0))
+        while at < len(having) and self._used[having[at]]:
+            at += 1
+            self._steps -= 1
+        if bit in self._low and at < len(having):
+            self._low[bit] = having[at]
+        last = len(having) if filled else at + 1
+        for place in range(at, min(last, len(having))):
+            self._steps -= 1
+            if self._steps < 0:
+                return
+            if not self._used[having[place]]:
+                yield having[place]
 
     def _grouped(self, chosen: list[int]) -> list[list[int]]:
         groups: list[list[int]] = []

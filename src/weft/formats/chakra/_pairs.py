@@ -63,14 +63,13 @@ def _sources(trace: TraceFlow) -> list[int]:
     nodes, messages = trace.nodes, trace.messages
     found = [0] * len(nodes)
     kind, npu, of = nodes.kind.tolist(), nodes.npu.tolist(), messages.of.tolist()
-    send = messages.send.tolist()
+    send, (offsets, waited) = messages.send.tolist(), _data_waits(trace)
     for node in np.argsort(trace.levels(), kind="stable").tolist():
         if kind[node] == COMM_RECV:
             found[node] = found[send[of[node]]]
             continue
-        for k in range(nodes.offsets[node], nodes.offsets[node + 1]):
-            if nodes.carries[k] and kind[nodes.waits[k]] != COMM_SEND:
-                found[node] |= found[nodes.waits[k]]
+        for before in waited[offsets[node] : offsets[node + 1]]:
+            found[node] |= found[before]
         if kind[node] == COMM_SEND:
             found[node] |= 1 << npu[node]
     return found
@@ -81,17 +80,24 @@ def _targets(trace: TraceFlow) -> list[int]:
     nodes, messages = trace.nodes, trace.messages
     found = [0] * len(nodes)
     kind, npu, of = nodes.kind.tolist(), nodes.npu.tolist(), messages.of.tolist()
-    recv = messages.recv.tolist()
+    recv, (offsets, waited) = messages.recv.tolist(), _data_waits(trace)
     for node in np.argsort(-trace.levels(), kind="stable").tolist():
         if kind[node] == COMM_RECV:
             found[node] |= 1 << npu[node]
             continue
         if kind[node] == COMM_SEND:
             found[node] = found[recv[of[node]]]
-        for k in range(nodes.offsets[node], nodes.offsets[node + 1]):
-            if nodes.carries[k] and kind[nodes.waits[k]] != COMM_SEND:
-                found[nodes.waits[k]] |= found[node]
+        for before in waited[offsets[node] : offsets[node + 1]]:
+            found[before] |= found[node]
     return found
+
+
+def _data_waits(trace: TraceFlow) -> tuple[list[int], list[int]]:
+    """The nodes that each node may get data from: offsets, and nodes."""
+    nodes = trace.nodes
+    kept = nodes.carries & (nodes.kind[nodes.waits] != COMM_SEND)
+    offsets = np.concatenate([[0], np.cumsum(kept)])[nodes.offsets]
+    return offsets.tolist(), nodes.waits[kept].tolist()
 
 
 def _bits(mask: int) -> list[int]:
