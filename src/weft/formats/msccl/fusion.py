@@ -38,11 +38,14 @@ class Fusions:
     passed_on: dict[int, int]
     blocks: dict[Connection, Connection]
 
-    def dissolve(self, message: int) -> bool:
-        """Take a step apart: first what it sends on, then what it adds; whether there was any."""
-        if self.passed_on.pop(message, None) is not None:
-            return True
-        return self.added.pop(message, None) is not None
+    def fuses(self, message: int) -> bool:
+        """Whether the step that receives a message does more than that."""
+        return message in self.passed_on or message in self.added
+
+    def dissolve(self, message: int) -> None:
+        """Take a step apart: first what it sends on, then what it adds."""
+        if self.passed_on.pop(message, None) is None:
+            self.added.pop(message)
 
 
 def connection_of(move: Move, lanes: int) -> Connection:

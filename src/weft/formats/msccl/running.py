@@ -14,7 +14,7 @@ from weft.formats.msccl.fusion import Fusions
 from weft.formats.msccl.moves import Order
 
 SLOTS = 2  # messages that a connection holds
-_ONE_BY_ONE = 16  # rounds in which one circle is opened, before all are at once
+_PATIENCE = 2_000_000  # chunks looked at, over and over, to keep as many fusions as can be
 
 
 class Graph:
@@ -105,16 +105,31 @@ class Graph:
         return path[seen[at] :]
 
 
-def take_apart(fusions: Fusions, blocks: list[Block], order: Order, rounds: int) -> bool:
+class Patience:
+    """How many fused steps are taken apart one by one, before many are at once."""
+
+    def __init__(self) -> None:
+        self._spent = 0
+
+    def choose(self, circle: list[int], stuck: list[int], nodes: int) -> list[int]:
+        """Those of the fused steps on a circle, or that never run, that are to go."""
+        self._spent += nodes
+        if self._spent < _PATIENCE:
+            return circle[:1]
+        return circle if self._spent < 2 * _PATIENCE else stuck
+
+
+def take_apart(fusions: Fusions, blocks: list[Block], order: Order, patience: Patience) -> bool:
     """Take fused steps apart that keep blocks from running; whether there were any."""
     if not fusions.passed_on and not fusions.added:
         return False
-    found = Graph(blocks, order).circle()
+    graph = Graph(blocks, order)
+    found = graph.circle()
     if found is None:
         return False
-    circle, stuck = found
-    chosen = circle if rounds < _ONE_BY_ONE else stuck
-    apart = [fusions.dissolve(step.receive) for step in chosen if step.receive >= 0]
+    circle, stuck = ([s.receive for s in steps if fusions.fuses(s.receive)] for steps in found)
     # Without fusions all blocks follow one order, so a circle has one.
-    assert any(apart)
+    assert circle
+    for message in patience.choose(circle, stuck, len(graph.after)):
+        fusions.dissolve(message)
     return True

@@ -15,7 +15,7 @@ from weft.formats.msccl.heading import heading_of
 from weft.formats.msccl.merging import merged
 from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
 from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
-from weft.formats.msccl.running import take_apart
+from weft.formats.msccl.running import Patience, take_apart
 
 _LANES = (1, 2, 4, 8, 16, 32)
 
@@ -92,9 +92,8 @@ def _gpus(
 def _running(moves: list[Move], order: Order, lanes: int, most: int) -> list[Block]:
     """Blocks with as many fused steps as can run to the end."""
     fusions = fusions_of(moves, order, lanes)
-    rounds = 0
+    patience = Patience()
     while True:
         blocks = blocks_of(moves, order, fusions, lanes, most)
-        if not take_apart(fusions, blocks, order, rounds):
+        if not take_apart(fusions, blocks, order, patience):
             return blocks
-        rounds += 1
