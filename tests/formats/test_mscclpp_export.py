@@ -2,84 +2,130 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
-from mscclpp_checker import check_plan
-from mscclpp_meaning import aliases, meaning
-from tests.strategies import SPECS, irregular
+from mscclpp_jobs import check, export, jobs
 
 import weft
-from weft.algorithm import Algorithm
-from weft.algorithm.memory import lay_out
-from weft.collective import PATTERNS, Collective, Move, all_to_allv, custom, permutation
+from weft.algorithm import Algorithm, Transfers
+from weft.collective import all_reduce_of
 from weft.errors import InputError
 from weft.formats import write
-from weft.topology import load_topology
 
 
-def export(algorithm: Algorithm, folder: Path, **options: Any) -> dict[str, Any]:
-    path = folder / "plan.json"
-    write(algorithm, path, kind="mscclpp", options=options)
-    plan: dict[str, Any] = json.loads(path.read_text())
-    return plan
+def made(spec: str, kind: str, **options: Any) -> Algorithm:
+    return weft.synthesize(spec, kind, "1MiB", **options).algorithm
 
 
-def check(algorithm: Algorithm, plan: dict[str, Any], *, runs: int = 3, seed: int = 0) -> None:
-    collective = algorithm.demands[0]
-    ranks = lay_out(algorithm).ranks.tolist()
-    alias = aliases(collective, in_place=plan["inplace"])
-    expected, names = meaning(collective, ranks)
-    check_plan(plan, expected, alias, names, runs=runs, seed=seed)
-
-
-@st.composite
-def jobs(draw: st.DrawFn) -> Algorithm:
-    """Algorithms of a few hundred rows, of any pattern and group."""
-    topology = draw(st.one_of(irregular(6, 2), SPECS.map(load_topology)))
-    members = topology.members.tolist()
-    group = draw(st.lists(st.sampled_from(members), min_size=1, max_size=5, unique=True))
-    n, cut = len(group), draw(st.integers(1, 2))
-    kind = draw(st.sampled_from(sorted(PATTERNS)))
-    sizes = st.sampled_from([0, 16, 16, 32])
-    if kind == "custom":
-        ends = st.lists(st.integers(0, n - 1), min_size=1, max_size=n, unique=True).map(tuple)
-        move = st.builds(Move, st.sampled_from([16, 32]), ends, ends, st.booleans())
-        collective = custom(group, draw(st.lists(move, min_size=1, max_size=4)))
-    elif kind == "all-to-allv":
-        matrix = draw(st.lists(st.lists(sizes, min_size=n, max_size=n), min_size=n, max_size=n))
-        matrix[0][0] = 16
-        collective = all_to_allv(group, matrix)
-    elif kind == "permutation":
-        collective = permutation(group, 32, draw(st.permutations(range(n))), chunks_per_share=cut)
-    else:
-        collective = Collective.of(kind, group, 16 * cut * n * 2, cut)
-    return weft.synthesize(topology, collective, chunks=collective.chunks_per_share).algorithm
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    algorithm=jobs(),
-    node=st.sampled_from([None, 1, 2, 3]),
-    blocks=st.sampled_from([108, 12, 6]),
-    seed=st.integers(0, 1000),
-)
-def test_any_algorithm_runs(
-    algorithm: Algorithm,
-    node: int | None,
-    blocks: int,
-    seed: int,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    folder = tmp_path_factory.mktemp("plan")
+@settings(max_examples=50, deadline=None)
+@given(jobs(), st.sampled_from([None, 1, 2, 3]), st.sampled_from([108, 12, 6]), st.integers(0, 999))
+@example(made("ring:4", "all-reduce", chunks=3), None, 108, 0)
+@example(made("ring:4", "all-reduce", chunks=3), 2, 6, 1)
+@example(made("fc:4", "all-to-all", chunks=4), 1, 12, 2)
+def test_any_algorithm_runs(algorithm: Algorithm, node: int | None, blocks: int, seed: int) -> None:
     try:
-        plan = export(algorithm, folder, gpus_per_node=node, thread_blocks=blocks)
+        plan = export(algorithm, gpus_per_node=node, thread_blocks=blocks)
     except InputError:
         event("does not fit")
         assert blocks < 108
         return
-    check(algorithm, plan, runs=2, seed=seed)
+    assert max(len(gpu["threadblocks"]) for gpu in plan["gpus"]) <= blocks
+    check(algorithm, plan, seed=seed)
+
+
+def exchange() -> Algorithm:
+    """Two NPUs send each other what they have, by way of scratch, and each adds it."""
+    import numpy as np
+
+    from weft.algorithm import Buffer, place
+
+    home, scratch = 0, place(Buffer.SCRATCH, 0)
+    src, dst = [0, 1, 0, 1], [1, 0, 0, 1]
+    rows = Transfers(
+        np.zeros(4, dtype=np.int32),
+        np.array(src, dtype=np.int32),
+        np.array(dst, dtype=np.int32),
+        np.array([False, False, True, True]),
+        src_place=np.array([home, home, scratch, scratch], dtype=np.int32),
+        dst_place=np.array([scratch, scratch, home, home], dtype=np.int32),
+    )
+    return Algorithm((all_reduce_of([0, 1], 64, 1),), rows)
+
+
+@pytest.mark.parametrize("node", [None, 1])
+def test_what_is_sent_is_not_overwritten_too_soon(node: int | None) -> None:
+    algorithm = exchange()
+    plan = export(algorithm, gpus_per_node=node)
+    check(algorithm, plan, runs=20)
+
+
+def test_channels_between_nodes_are_ports() -> None:
+    plan = export(made("ring:4", "all-gather", chunks=1), gpus_per_node=2)
+    kinds = {
+        (rank, peer): channel["channel_type"]
+        for rank, gpu in enumerate(plan["gpus"])
+        for channel in gpu["channels"]
+        for peer in channel["connected_to"]
+    }
+    assert kinds[0, 1] == kinds[2, 3] == "memory"
+    assert kinds[1, 2] == kinds[3, 0] == "port"
+
+
+def test_a_ring_has_a_block_for_each_peer_and_direction() -> None:
+    plan = export(made("ring:4", "all-gather", chunks=1))
+    assert plan["collective"] == "allgather"
+    assert plan["inplace"] is True
+    for gpu in plan["gpus"]:
+        assert (gpu["input_chunks"], gpu["output_chunks"], gpu["scratch_chunks"]) == (1, 4, 0)
+        assert len(gpu["threadblocks"]) == 4
+
+
+def test_relays_make_a_plan_custom_and_give_buffers_too() -> None:
+    algorithm = made("ring:6", "all-gather", group=[4, 0, 2], chunks=1)
+    plan = export(algorithm)
+    assert plan["collective"] == "custom"
+    assert len(plan["gpus"]) == 6
+    assert {gpu["input_chunks"] for gpu in plan["gpus"]} == {1}
+    assert {gpu["output_chunks"] for gpu in plan["gpus"]} == {3}
+
+
+def test_names_differ_where_plans_do() -> None:
+    one, two = (export(made("ring:4", "all-reduce", chunks=n))["name"] for n in (1, 2))
+    assert one != two
+    assert export(made("ring:4", "all-reduce", chunks=1))["name"] == one
+    assert export(made("ring:4", "all-reduce", chunks=1), name="mine")["name"] == "mine"
+
+
+def test_message_sizes_end_where_offsets_do() -> None:
+    algorithm = made("ring:4", "all-gather", chunks=1)
+    assert export(algorithm)["max_message_size"] == 4 * ((2**32 - 1) // 64 * 16)
+    sizes = export(algorithm, min_size=1024, max_size=1 << 20)
+    assert (sizes["min_message_size"], sizes["max_message_size"]) == (1024, 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_size": 1 << 33}, "message sizes from 0 B to 8589934592 B"),
+        ({"min_size": 2, "max_size": 1}, "message sizes from 2 B to 1 B"),
+        ({"min_size": -1}, "message sizes from -1 B"),
+        ({"gpus_per_node": 0}, "0 GPUs per node"),
+        ({"threads": 2048}, "2048 threads a thread block; expected 32 to 1024"),
+        ({"thread_blocks": 0}, "0 thread blocks at once"),
+        ({"thread_blocks": 2}, "GPU 0 would need 5 thread blocks of 64 operations, and only 2 run"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        export(made("ring:4", "all-reduce", chunks=4), **options)
+
+
+def test_a_tiny_message_is_refused(tmp_path: Path) -> None:
+    tiny = weft.synthesize("ring:4", "all-gather", 1, chunks=1).algorithm
+    with pytest.raises(InputError, match="all-gather of 1 B may have empty chunks; synthesize it"):
+        write(tiny, tmp_path / "plan.json", kind="mscclpp")
+    assert not (tmp_path / "plan.json").exists()

@@ -22,7 +22,7 @@ class Shape:
     ----------
     sources, targets
         What each chunk is, from the first on: ``l`` of this GPU, ``r`` of another, and the same
-        in capitals if it is in packets. The last one may be repeated.
+        in capitals if it is in packets. With a ``+`` there may be more like the last.
     adds
         Whether the sources are added up and the sum goes to all targets; else the k-th source
         goes to the k-th target.
@@ -39,26 +39,24 @@ class Shape:
 
 MOVES = {
     "copy": Shape("l", "l"),
-    "put": Shape("l", "r"),
-    "pws": Shape("l", "r", signals=True),
-    "pwsf": Shape("l", "r", signals=True, flushes=True),
-    "get": Shape("r", "l"),
-    "re": Shape("ll", "l", adds=True),
-    "res": Shape("ll", "lr", adds=True),
-    "rre": Shape("lr", "l", adds=True),
-    "rres": Shape("lr", "lr", adds=True),
-    "ppkt": Shape("l", "R"),
-    "rppkt": Shape("L", "R", adds=True),
+    "put": Shape("l+", "r+"),
+    "pws": Shape("l+", "r+", signals=True),
+    "pwsf": Shape("l+", "r+", signals=True, flushes=True),
+    "get": Shape("r+", "l+"),
+    "re": Shape("ll+", "l", adds=True),
+    "res": Shape("ll+", "lr+", adds=True),
+    "rre": Shape("lr+", "l", adds=True),
+    "rres": Shape("lr+", "lr+", adds=True),
+    "ppkt": Shape("l+", "R+"),
+    "rppkt": Shape("L", "R+", adds=True),
     "cpkt": Shape("l", "L"),
     "upkt": Shape("L", "l"),
-    "repkt": Shape("lL", "l", adds=True),
-    "respkt": Shape("lL", "lR", adds=True),
-    "recpkt": Shape("lL", "lL", adds=True),
-    "recspkt": Shape("lL", "lLR", adds=True),
+    "repkt": Shape("lL+", "l", adds=True),
+    "respkt": Shape("lL+", "lR+", adds=True),
+    "recpkt": Shape("lL+", "lL", adds=True),
+    "recspkt": Shape("lL+", "lLR+", adds=True),
 }
 BY_PORT = frozenset({"put", "pws", "pwsf", "ppkt", "rppkt"})
-REPEATED = {"copy": (1, 1), "upkt": (1, 1), "cpkt": (1, 1), "rppkt": (1, None)}
-"""How many sources and targets there are, where the last one is not repeated."""
 SIGNALS, WAITS = ("signal", "rlxsignal"), ("wait", "rlxwait")
 REFUSED = {
     "pipeline": "runs its operations piece by piece",
@@ -220,32 +218,24 @@ class _BlockReader:
             raise InputError(f"reduce_op is '{operation.reduce_op[:20]}'")
         sources = self._sides(operation, operation.src_buff, shape.sources, "source")
         targets = self._sides(operation, operation.dst_buff, shape.targets, "destination")
-        self._check_counts(operation, shape)
+        if shape.adds:
+            flows = [(sources, targets)]
+        elif len(sources) == len(targets):
+            flows = [([source], [target]) for source, target in zip(sources, targets, strict=True)]
+        else:
+            raise InputError(f"it has {len(sources)} sources for {len(targets)} destinations")
+        for ins, outs in flows:
+            if any(len(side.cells) != len(outs[0].cells) for side in (*ins, *outs)):
+                raise InputError("a source and its destination differ in size")
         by_port = operation.channel_type == PORT and operation.name in BY_PORT
         if shape.signals and not by_port:
             raise InputError("it puts and signals, which only port channels do")
         if by_port:
             self._by_port(where, operation, shape, sources, targets)
             return
-        flows = [(sources, targets)]
-        if not shape.adds:
-            flows = [([s], [t]) for s, t in zip(sources, targets, strict=True)]
         for ins, outs in flows:
             for action in self._flow(where, ins, outs):
                 self.threads.move(action)
-
-    def _check_counts(self, operation: Operation, shape: Shape) -> None:
-        ins, outs = len(operation.src_buff), len(operation.dst_buff)
-        least = (1 if operation.name == "rppkt" else len(shape.sources)), len(shape.targets)
-        most = REPEATED.get(operation.name, (None, 1 if shape.targets in ("l", "lL") else None))
-        if not shape.adds and operation.name not in REPEATED:
-            most = (None, None)
-        bad = ins < least[0] or outs < least[1] or (not shape.adds and ins != outs)
-        if bad or any(m is not None and n > m for n, m in zip((ins, outs), most, strict=True)):
-            raise InputError(f"it has {ins} sources and {outs} destinations")
-        sizes = {place.size for place in (*operation.src_buff, *operation.dst_buff)}
-        if shape.adds and len(sizes) > 1:
-            raise InputError("its sources and destinations differ in size")
 
     def _by_port(
         self,
@@ -261,9 +251,6 @@ class _BlockReader:
         if shape.adds:  # packets are read by all threads, which then wait for each other
             self.threads.together(where)
             sources = sources * len(targets)
-        else:  # a port takes packets as they lie there
-            plain = [_Range(s.cells, packets=False) for s in sources]
-            sources = plain
         for thread, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True)):
             told = self.threads.single(thread, where)
             for action in self._flow(where, [source], [target]):
@@ -284,6 +271,8 @@ class _BlockReader:
         for at, cell in enumerate(first.cells):
             held = [source.cells[at] for source in ins]
             base = held.index(cell) if cell in held else 0
+            if len(ins) > 1 and ins[base].packets:
+                raise InputError("it would write its sum over packets that it adds")
             # The sum grows in the target, so it starts from the source that lies there, if any.
             order = [base, *(i for i in range(len(ins)) if i != base)]
             for place, i in enumerate(order):
@@ -304,7 +293,11 @@ class _BlockReader:
     def _sides(
         self, operation: Operation, places: Sequence[Place], kinds: str, side: str
     ) -> list[_Range]:
-        found = []
+        found, more = [], kinds.endswith("+")
+        kinds = kinds.rstrip("+")
+        if len(places) < len(kinds) or (len(places) > len(kinds) and not more):
+            expected = f"{len(kinds)}{' or more' if more else ''}"
+            raise InputError(f"it has {len(places)} {side}s; expected {expected}")
         for number, place in enumerate(places):
             kind = kinds[min(number, len(kinds) - 1)]
             try:

@@ -320,11 +320,15 @@ def _sizes(plan: Record, least: int, most: int | None) -> tuple[int, int]:
 def _check_whole(memory: Memory) -> None:
     """A plan is for messages of any size, so the chunks of a tiny one must not be missing."""
     collective = memory.collective
-    wanted = collective.part_count * collective.chunks_per_share
-    even = collective.parts is None or collective.pattern.any_cut
-    if even and len(collective.chunks) < wanted:
+    if collective.parts is not None and not collective.pattern.any_cut:
+        return
+    if collective.parts is None:
+        wanted = collective.pattern.shares(collective.ranks) * collective.chunks_per_share
+    else:
+        wanted = len(collective.parts) * collective.chunks_per_share
+    if wanted * collective.alignment > collective.size:
         raise InputError(
-            f"{collective.kind} of {collective.size} B has empty chunks; synthesize it for "
+            f"{collective.kind} of {collective.size} B may have empty chunks; synthesize it for "
             f"{wanted * collective.alignment} B or more, or cut it in fewer chunks"
         )
 
