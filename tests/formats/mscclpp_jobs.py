@@ -53,13 +53,13 @@ def export(algorithm: Algorithm, **options: Any) -> dict[str, Any]:
         return plan
 
 
-def check(algorithm: Algorithm, plan: dict[str, Any], *, runs: int = 2, seed: int = 0) -> None:
+def check(algorithm: Algorithm, plan: dict[str, Any], **how: int) -> None:
     """Raise unless the plan does what the algorithm's collective says."""
     collective = algorithm.demands[0]
     ranks = lay_out(algorithm).ranks.tolist()
     expected, names = meaning(collective, ranks)
     alias = aliases(collective, in_place=plan["inplace"])
-    check_plan(plan, expected, alias, names, runs=runs, seed=seed)
+    check_plan(plan, expected, alias, names, **how)
 
 
 def chunks(buffer: str | int, index: int, size: int = 1) -> dict[str, Any]:

@@ -20,6 +20,8 @@ Line = tuple[str, int, int, int]  # a channel: type, from, to, which of those be
 
 
 def words(where: Where) -> str:
+    if where[1] < 0:
+        return f"the user of GPU {where[0]}'s result"
     return f"GPU {where[0]}, thread block {where[1]}, operation {where[2]}"
 
 
@@ -57,6 +59,16 @@ class Events:
         if event < 2 * len(self.src):
             return self.origins[event // 2]
         return self.others[event - 2 * len(self.src)]
+
+    def end(self, gpu: int) -> int:
+        """An event after all that a GPU's thread blocks do."""
+        end = self.event((gpu, -1, -1))
+        for chain in self.chains:
+            last = chain[-1]
+            where = self.origins[last // 2] if last >= 0 else self.others[-last - 1]
+            if where[0] == gpu:
+                self.order(last, end)
+        return end
 
     def program(self, cells: Cells) -> Program:
         number = self._number

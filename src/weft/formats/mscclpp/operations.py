@@ -181,6 +181,8 @@ class _BlockReader:
     def _semaphores(self, where: Where, operation: Operation) -> None:
         acquires = operation.name == "sem_acquire"
         held = self.meetings.acquires if acquires else self.meetings.releases
+        if not operation.semaphore_ids:
+            raise InputError("no semaphore_ids")
         for thread, number in enumerate(operation.semaphore_ids):
             if number >= len(self.gpu.semaphores):
                 raise InputError(f"semaphore {number} of {len(self.gpu.semaphores)}")

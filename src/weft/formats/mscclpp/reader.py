@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from weft.algorithm import Algorithm, Buffer, Cells, cells_of, weave
+import numpy as np
+
+from weft.algorithm import Algorithm, Buffer, Cells, cells_of, place, weave
 from weft.collective import Collective
+from weft.collective.slots import output_slots
 from weft.documents import Document, PlacedError, read_document
 from weft.errors import FormatError, InputError
 from weft.formats.imported import Hints, Imported
@@ -91,8 +94,7 @@ def _woven(plan: Plan, path: Path, hints: Hints, fineness: int) -> Imported:
     interpreter.run()
     events = interpreter.events
     woven = weave(events.program(cells), _Words(interpreter, cells))
-    if not plan.inplace:
-        _check_outputs(collective, cells, set(events.dst), fineness)
+    _check_results(collective, cells, interpreter)
     provenance = {"format": "mscclpp", "plan": plan.name[:200]}
     algorithm = Algorithm((collective,), woven.transfers, provenance=provenance)
     return Imported(algorithm, path, lambda row: words(events.origins[int(woven.action[row])]))
@@ -117,13 +119,27 @@ class _Words:
         return f"a chunk of GPU {gpu}"
 
 
-def _check_outputs(collective: Collective, cells: Cells, written: set[int], fineness: int) -> None:
-    """Out of place, even what a GPU has from the start must be copied to its output."""
-    chunks = collective.chunks
-    wanted: dict[int, int] = {}
-    for chunk in range(len(chunks)):
-        for npu in chunks.members(chunks.post[chunk]).tolist():
-            slot = wanted.get(npu, 0)
-            wanted[npu] = slot + 1
-            if int(cells.slots[Buffer.OUTPUT][npu][slot]) not in written:
-                raise InputError(f"nothing writes o[{slot // fineness}] of GPU {npu}")
+def _check_results(collective: Collective, cells: Cells, interpreter: Interpreter) -> None:
+    """Raise unless results are where they belong, for sure, when a GPU's thread blocks end.
+
+    It is as if somebody read them then, each into a cell of its own.
+    """
+    events, outputs = interpreter.events, cells.slots[Buffer.OUTPUT]
+    results = output_slots(collective.chunks, len(outputs)).counts.tolist()
+    copies: list[int] = []
+    for gpu, count in enumerate(results):
+        end = events.end(gpu) if count else 0
+        for cell in outputs[gpu][:count].tolist():
+            action = events.action(cell, len(cells.npu) + len(copies), (gpu, -1, -1))
+            events.order(end, 2 * action)
+            copies.append(gpu)
+    none = np.full(len(copies), -1, dtype=np.int32)
+    with_copies = Cells(
+        np.concatenate([cells.npu, np.array(copies, dtype=np.int32)]),
+        np.concatenate([cells.place, np.full(len(copies), place(Buffer.SCRATCH, 0), np.int32)]),
+        np.concatenate([cells.chunk, none]),
+        np.concatenate([cells.result, none]),
+        np.concatenate([cells.result_place, none]),
+        cells.slots,
+    )
+    weave(events.program(with_copies), _Words(interpreter, cells))
