@@ -15,6 +15,7 @@ from weft.errors import InputError
 from weft.formats.mscclpp.hazards import Hazards
 from weft.formats.mscclpp.limits import (
     MAX_CHANNELS,
+    MAX_CHANNELS_AN_OPERATION,
     MAX_OPERATIONS,
     MAX_SEMAPHORES_AN_OPERATION,
     PORT,
@@ -30,9 +31,12 @@ Stream = tuple[int, str, int]  # GPU, what it does, peer
 
 @dataclass(eq=False)
 class Step:
-    """What a thread block does for one row: all of it, the sender's part or the receiver's."""
+    """What a thread block does for a row: all of it, the sender's part or the receiver's.
 
-    row: int
+    Where thread blocks are short, it may be for several rows of a lane at once.
+    """
+
+    rows: list[int]
     lane: Lane | None
     sends: bool
     acquires: list[int]
@@ -53,7 +57,7 @@ class Block:
 
 @dataclass(eq=False)
 class Lane:
-    """A channel and the thread blocks at its ends; `number` counts those of a GPU and a type."""
+    """A channel and the thread blocks at its ends; numbers count those of a GPU and a type."""
 
     kind: str
     sender: Block
@@ -61,6 +65,7 @@ class Lane:
     sender_number: int
     receiver_number: int
     rows: list[int] = field(default_factory=list)
+    latest: list[Step] = field(default_factory=list)  # of sender and receiver
 
 
 @dataclass(eq=False)
@@ -75,7 +80,10 @@ class Gpu:
 def arrange(
     memory: Memory, hazards: Hazards, kind_of: Callable[[int, int], str], most_blocks: int
 ) -> list[Gpu]:
-    """Thread blocks for every GPU: one for each peer and direction, fewer if they do not fit.
+    """Thread blocks for every GPU: one for each peer and direction, more if rows are many.
+
+    If a GPU cannot run so many at once, rows that are ready together go together; if that is not
+    enough, peers share thread blocks.
 
     Parameters
     ----------
@@ -84,12 +92,15 @@ def arrange(
     most_blocks
         How many thread blocks a GPU runs at once.
     """
-    streams = max(len(memory.ranks), 1)
+    streams, together = max(len(memory.ranks), 1), 1
     while True:
-        gpus = _Arrangement(memory, hazards, kind_of, streams).run()
+        gpus = _Arrangement(memory, hazards, kind_of, streams, together).run()
         needed, rank = max((len(gpu.blocks), -rank) for rank, gpu in enumerate(gpus))
         if needed <= most_blocks:
             return gpus
+        if together < MAX_CHANNELS_AN_OPERATION:
+            together *= 2
+            continue
         if streams == 1:
             raise InputError(
                 f"GPU {-rank} would need {needed} thread blocks of {MAX_OPERATIONS} operations, "
@@ -105,9 +116,12 @@ class _Arrangement:
         hazards: Hazards,
         kind_of: Callable[[int, int], str],
         streams: int,
+        together: int,
     ) -> None:
         self.src, self.dst = memory.transfers.src.tolist(), memory.transfers.dst.tolist()
-        self.hazards, self.kind_of, self.streams = hazards, kind_of, streams
+        self.src_buffer = memory.src_buffer.tolist()
+        self.hazards, self.kind_of = hazards, kind_of
+        self.streams, self.together = streams, together
         self.gpus = [Gpu() for _ in memory.ranks]
         self.open: dict[tuple[int, str, int], Block] = {}
         self.lanes: dict[tuple[int, int], Lane] = {}
@@ -124,13 +138,59 @@ class _Arrangement:
         for row, (src, dst) in enumerate(zip(self.src, self.dst, strict=True)):
             if src == dst:
                 cost = self._keeping(2 * row + 1) + 2  # nop, copy or add
-                self._add(row, self._block((src, "local", src), cost), None)
-            else:
+                block = self._block((src, "local", src), cost)
+                self._take(2 * row + 1, block, self._new_step(block, None))
+            elif not self._join(row, src, dst):
                 lane = self._lane(row, src, dst)
-                lane.rows.append(row)
-                self._add(row, lane.sender, lane, sends=True)
-                self._add(row, lane.receiver, lane)
+                sender = self._new_step(lane.sender, lane, sends=True)
+                receiver = self._new_step(lane.receiver, lane)
+                lane.latest = [sender, receiver]
+                self._take_both(row, lane)
         return self.gpus
+
+    @staticmethod
+    def _new_step(block: Block, lane: Lane | None, *, sends: bool = False) -> Step:
+        step = Step([], lane, sends, [])
+        block.steps.append(step)
+        return step
+
+    def _take_both(self, row: int, lane: Lane) -> None:
+        lane.rows.append(row)
+        self._take(2 * row, lane.sender, lane.latest[0])
+        self._take(2 * row + 1, lane.receiver, lane.latest[1])
+
+    def _take(self, event: int, block: Block, step: Step) -> None:
+        """Let the last step of a block do an event too."""
+        step.rows.append(event // 2)
+        step.acquires += self._acquire(block, self.hazards.before[event])
+        if event in self.fan:
+            self.done[event] = (block, len(block.steps) - 1, dict(block.known))
+            self.step_of[event] = step
+
+    def _join(self, row: int, src: int, dst: int) -> bool:
+        """Let a row go with the one before it on its lane, if it was ready when that one was."""
+        lane = self.lanes.get((src, dst))
+        if lane is None or len(lane.latest[0].rows) >= self.together:
+            return False
+        first = lane.latest[0].rows[0]
+        before = (*self.hazards.before[2 * row], *self.hazards.before[2 * row + 1])
+        if any(event // 2 >= first for event in before):
+            return False
+        if self.src_buffer[first] != self.src_buffer[row]:  # a put reads from one buffer
+            return False
+        more = lane.kind == PORT and len(lane.latest[0].rows) == 1  # nop and signal after a put
+        costs = (
+            self._keeping(2 * row) + 2 * more,
+            self._keeping(2 * row + 1) + (not self.hazards.direct[row]),
+        )
+        ends = (lane.sender, lane.receiver)
+        for block, step, cost in zip(ends, lane.latest, costs, strict=True):
+            if block.steps[-1] is not step or block.operations + cost > MAX_OPERATIONS:
+                return False
+        for block, cost in zip(ends, costs, strict=True):
+            block.operations += cost
+        self._take_both(row, lane)
+        return True
 
     def _keeping(self, event: int) -> int:
         """Operations, at most, to wait for others at an event and to tell others of it."""
@@ -187,14 +247,6 @@ class _Arrangement:
             block.operations += A_LANE
         return lane
 
-    def _add(self, row: int, block: Block, lane: Lane | None, *, sends: bool = False) -> None:
-        event = 2 * row + (not sends)
-        step = Step(row, lane, sends, self._acquire(block, self.hazards.before[event]))
-        block.steps.append(step)
-        if event in self.fan:
-            self.done[event] = (block, len(block.steps) - 1, dict(block.known))
-            self.step_of[event] = step
-
     def _acquire(self, block: Block, events: list[int]) -> list[int]:
         """Semaphores to acquire before a step so that all `events` are over.
 
@@ -220,11 +272,13 @@ def _operations(semaphores: int) -> int:
     return -(-semaphores // MAX_SEMAPHORES_AN_OPERATION)
 
 
-def needs_acknowledgement(lane: Lane, row: int, hazards: Hazards) -> bool:
-    """Whether the sender waits until a row has arrived.
+def needs_acknowledgement(lane: Lane, rows: list[int], hazards: Hazards) -> bool:
+    """Whether the sender waits until the rows of a step have arrived.
 
     What goes through a port is read by a proxy at a time of its own, so its source is free only
     when the data has come. At the latest that must be known at the end, when the buffers are the
     user's again.
     """
-    return lane.kind == PORT and (hazards.settled[row] or lane.rows[-1] == row)
+    if lane.kind != PORT:
+        return False
+    return lane.rows[-1] in rows or any(hazards.settled[row] for row in rows)

@@ -35,6 +35,7 @@ class Events:
     origins: list[Where] = field(default_factory=list)  # of actions
     others: list[Where] = field(default_factory=list)  # of events without one
     chains: list[list[int]] = field(default_factory=list)
+    threads: dict[int, list[list[int]]] = field(default_factory=dict)  # chains, by GPU
     edges: list[tuple[int, int]] = field(default_factory=list)
 
     def action(self, src: int, dst: int, where: Where, *, reduce: bool = False) -> int:
@@ -63,11 +64,8 @@ class Events:
     def end(self, gpu: int) -> int:
         """An event after all that a GPU's thread blocks do."""
         end = self.event((gpu, -1, -1))
-        for chain in self.chains:
-            last = chain[-1]
-            where = self.origins[last // 2] if last >= 0 else self.others[-last - 1]
-            if where[0] == gpu:
-                self.order(last, end)
+        for chain in self.threads.get(gpu, ()):
+            self.order(chain[-1], end)
         return end
 
     def program(self, cells: Cells) -> Program:
@@ -95,10 +93,17 @@ class Threads:
     def __init__(self, events: Events, gpu: int, block: int) -> None:
         self._events = events
         self.last = events.event((gpu, block, 0))  # when all threads were together
-        self._all = [self.last]
+        self._gpu = gpu
+        self._all = self._chain()
+        self._all.append(self.last)
         self._single: dict[int, list[int]] = {}
         self._since: list[int] = []
-        events.chains.append(self._all)
+
+    def _chain(self) -> list[int]:
+        chain: list[int] = []
+        self._events.chains.append(chain)
+        self._events.threads.setdefault(self._gpu, []).append(chain)
+        return chain
 
     def move(self, action: int) -> None:
         """All threads take part in an action, after all they moved before."""
@@ -109,7 +114,7 @@ class Threads:
         event = self._events.event(where)
         self._events.order(self.last, event)
         if thread not in self._single:
-            self._events.chains.append(self._single.setdefault(thread, []))
+            self._single[thread] = self._chain()
         self._single[thread].append(event)
         self._since.append(event)
         return event

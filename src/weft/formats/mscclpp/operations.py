@@ -130,7 +130,9 @@ class _BlockReader:
                 if number >= len(gpu.remote_buffers):
                     raise InputError(f"{name} uses remote buffer {number}, which is not listed")
                 self.remote.setdefault(refs.access_channel_type, []).append(number)
-        self.queued: dict[Line, list[int]] = {}  # what ports have been told to do
+        # What ports have been told to do: event, by which thread, after which sync.
+        self.queued: dict[Line, list[tuple[int, int, int]]] = {}
+        self.ports: dict[tuple[Line, int], list[int]] = {}  # chains, by line and thread
 
     def read(self, number: int, operation: Operation) -> None:
         where = (self.gpu.id, self.block.id, number)
@@ -147,14 +149,14 @@ class _BlockReader:
             self._barrier(where, operation)
         elif name in SIGNALS:
             for thread, line in enumerate(self._channels(operation)):
-                self._signal(line, self.threads.single(thread, where), where)
+                self._signal(line, thread, self.threads.single(thread, where), where)
         elif name in WAITS:
             for thread, (kind, me, peer, which) in enumerate(self._channels(operation)):
                 event = self.threads.single(thread, where)
                 self.meetings.waits.setdefault((kind, peer, me, which), []).append(event)
         elif name == "flush":
             for thread, line in enumerate(self._channels(operation)):
-                self._flush(line, self.threads.single(thread, where))
+                self._flush(line, thread, self.threads.single(thread, where))
         elif name in ("sem_acquire", "sem_release"):
             self._semaphores(where, operation)
         elif name in REFUSED:
@@ -201,19 +203,32 @@ class _BlockReader:
                 raise InputError(f"{kind} channel {number} of {len(mine)}")
         return [mine[number] for number in operation.channel_ids]
 
-    def _signal(self, line: Line, told: int, where: Where) -> None:
+    def _signal(self, line: Line, thread: int, told: int, where: Where) -> None:
         """A port signals when it has done what it was told before."""
         event = told
         if line[0] == PORT:
             event = self.events.event(where)
-            for earlier in (told, *self.queued.get(line, ())):
-                self.events.order(earlier, event)
-            self.queued[line] = [event]
+            self.events.order(told, event)
+            self._flush(line, thread, event)
+            self._queue(line, thread, event)
         self.meetings.signals.setdefault(line, []).append(event)
 
-    def _flush(self, line: Line, event: int) -> None:
-        for earlier in self.queued.get(line, ()):
-            self.events.order(earlier, event)
+    def _queue(self, line: Line, thread: int, *events: int) -> None:
+        """What a thread tells a port happens in that order."""
+        if (line, thread) not in self.ports:
+            self.events.chains.append(self.ports.setdefault((line, thread), []))
+        self.ports[line, thread] += events
+        self.queued.setdefault(line, []).append((events[-1], thread, self.threads.last))
+
+    def _flush(self, line: Line, thread: int, event: int) -> None:
+        """An event after all that a port was surely told before a thread comes to it."""
+        later = []
+        for earlier, teller, sync in self.queued.get(line, ()):
+            if teller == thread or sync != self.threads.last:
+                self.events.order(earlier, event)
+            else:
+                later.append((earlier, teller, sync))
+        self.queued[line] = later
 
     def _moves(self, where: Where, operation: Operation, shape: Shape) -> None:
         if operation.reduce_op not in ("sum", "min", "max"):
@@ -257,11 +272,11 @@ class _BlockReader:
             told = self.threads.single(thread, where)
             for action in self._flow(where, [source], [target]):
                 self.events.order(told, 2 * action)
-                self.queued.setdefault(line, []).append(2 * action + 1)
+                self._queue(line, thread, 2 * action, 2 * action + 1)
             if shape.signals:
-                self._signal(line, told, where)
+                self._signal(line, thread, told, where)
             if shape.flushes:
-                self._flush(line, self.threads.single(thread, where))
+                self._flush(line, thread, self.threads.single(thread, where))
         for place, line in zip(operation.dst_buff, lines, strict=True):
             peer = self._remote(operation, place)[0]
             if peer != line[2]:

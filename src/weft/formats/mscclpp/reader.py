@@ -126,13 +126,16 @@ def _check_results(collective: Collective, cells: Cells, interpreter: Interprete
     """
     events, outputs = interpreter.events, cells.slots[Buffer.OUTPUT]
     results = output_slots(collective.chunks, len(outputs)).counts.tolist()
+    last = {cell: action for action, cell in enumerate(events.dst)}
     copies: list[int] = []
     for gpu, count in enumerate(results):
-        end = events.end(gpu) if count else 0
-        for cell in outputs[gpu][:count].tolist():
+        chain = [events.end(gpu)]
+        # If the last of what a thread block wrote is there, all of it is: that one first.
+        for cell in sorted(outputs[gpu][:count].tolist(), key=lambda c: -last.get(c, -1)):
             action = events.action(cell, len(cells.npu) + len(copies), (gpu, -1, -1))
-            events.order(end, 2 * action)
+            chain += (2 * action, 2 * action + 1)
             copies.append(gpu)
+        events.chains.append(chain)
     none = np.full(len(copies), -1, dtype=np.int32)
     with_copies = Cells(
         np.concatenate([cells.npu, np.array(copies, dtype=np.int32)]),

@@ -168,11 +168,11 @@ class _Writer:
         for step in self.block.steps:
             self._many("sem_acquire", step.acquires)
             if step.lane is None:
-                self._move(step.row, self.plan.source[step.row])
+                self._move(step.rows[0], self.plan.source[step.rows[0]])
             elif step.sends:
                 self._send(step, step.lane)
             else:
-                self._receive(step.row, step.lane)
+                self._receive(step.rows, step.lane)
             self._many("sem_release", step.releases)
         if len(self.ops) > MAX_OPERATIONS:
             raise InputError(
@@ -205,37 +205,33 @@ class _Writer:
                 self._signal(kind, ids[at : at + MAX_CHANNELS_AN_OPERATION])
 
     def _send(self, step: Step, lane: Lane) -> None:
-        row, channel = step.row, self._channel(lane)
-        if lane.rows[0] == row:
+        rows, channel = step.rows, self._channel(lane)
+        if lane.rows[0] == rows[0]:
             self._wait(lane.kind, channel)
-        buffer, index = self.plan.landing[row]
+        one = lane.kind == PORT and len(rows) == 1  # a port can put and signal at once
         record: Record = {
-            "name": "pws" if lane.kind == PORT else "put",
-            "src_buff": [self._place(self.plan.source[row], row)],
-            "dst_buff": [
-                {
-                    "buffer_id": self._buffer(self.plan.dst[row], buffer, lane.kind),
-                    "index": index,
-                    "size": self.plan.size[row],
-                }
-            ],
+            "name": "pws" if one else "put",
+            "src_buff": [self._place(self.plan.source[row], row) for row in rows],
+            "dst_buff": [self._landing(row, lane) for row in rows],
             "channel_type": lane.kind,
         }
-        self._together()
         if lane.kind == PORT:
-            self.ops.append({**record, "channel_ids": [channel]})
-        else:
-            self._data(record)
+            record["channel_ids"] = [channel] * len(rows)
+        self._together()
+        self.ops.append(record)
+        self.apart = not one
+        if not one:
             self._signal(lane.kind, [channel])
-        if needs_acknowledgement(lane, row, self.plan.hazards):
+        if needs_acknowledgement(lane, rows, self.plan.hazards):
             self._wait(lane.kind, channel)
 
-    def _receive(self, row: int, lane: Lane) -> None:
+    def _receive(self, rows: list[int], lane: Lane) -> None:
         channel = self._channel(lane)
         self._wait(lane.kind, channel)
-        if not self.plan.hazards.direct[row]:
-            self._move(row, self.plan.landing[row])
-        if needs_acknowledgement(lane, row, self.plan.hazards):
+        for row in rows:
+            if not self.plan.hazards.direct[row]:
+                self._move(row, self.plan.landing[row])
+        if needs_acknowledgement(lane, rows, self.plan.hazards):
             self._signal(lane.kind, [channel])
 
     def _move(self, row: int, source: tuple[str, int]) -> None:
@@ -273,6 +269,11 @@ class _Writer:
             some = semaphores[at : at + MAX_SEMAPHORES_AN_OPERATION]
             self.ops.append({"name": name, "semaphore_ids": some})
             self.apart = name == "sem_acquire"
+
+    def _landing(self, row: int, lane: Lane) -> Record:
+        buffer, index = self.plan.landing[row]
+        number = self._buffer(self.plan.dst[row], buffer, lane.kind)
+        return {"buffer_id": number, "index": index, "size": self.plan.size[row]}
 
     def _place(self, place: tuple[str, int], row: int) -> Record:
         return {"type": place[0], "index": place[1], "size": self.plan.size[row]}
