@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weft import _core
 from weft.algorithm import Algorithm
@@ -18,6 +19,9 @@ from weft.synthesis import produce
 from weft.topology import Topology, load_topology
 from weft.units import parse_size
 from weft.verify import verify
+
+if TYPE_CHECKING:
+    from weft.formats import Hints
 
 
 def synthesize(
@@ -129,8 +133,20 @@ def bound_of(algorithm: Algorithm) -> Bound:
     return lower_bound(algorithm.topology, algorithm.chunks, algorithm.cost, enough=algorithm.time)
 
 
-def load(folder: str | Path) -> Algorithm:
-    """Read back what `Algorithm.save` wrote: a folder of Chakra execution traces."""
-    from weft.formats import chakra
+def load(path: str | Path, hints: Hints | None = None, *, kind: str | None = None) -> Algorithm:
+    """Read an algorithm in any format Weft knows: see `weft.formats`.
 
-    return chakra.load(Path(folder))
+    Parameters
+    ----------
+    path
+        A folder of Chakra execution traces, or a file.
+    hints
+        What the file does not say, such as the collective of traces that others wrote.
+    kind
+        Name of the format; by default it is recognised by what is in the file.
+
+    The algorithm is not judged: see `weft.verify.verify`.
+    """
+    from weft.formats import NO_HINTS, read
+
+    return read(path, hints or NO_HINTS, kind=kind).algorithm

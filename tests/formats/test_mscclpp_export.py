@@ -22,7 +22,9 @@ def made(spec: str, kind: str, **options: Any) -> Algorithm:
 
 
 @settings(max_examples=50, deadline=None)
-@given(jobs(), st.sampled_from([None, 1, 2, 3]), st.sampled_from([108, 12, 6, 4]), st.integers(0, 999))
+@given(
+    jobs(), st.sampled_from([None, 1, 2, 3]), st.sampled_from([108, 12, 6, 4]), st.integers(0, 999)
+)
 @example(made("ring:4", "all-reduce", chunks=3), None, 108, 0)
 @example(made("ring:4", "all-reduce", chunks=3), 2, 6, 1)
 @example(made("fc:4", "all-to-all", chunks=4), 1, 12, 2)

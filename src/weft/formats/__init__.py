@@ -2,6 +2,16 @@
 
 from weft.formats.conversion import Conversion
 from weft.formats.files import FORMATS, Format, read, recognise, write
-from weft.formats.imported import Hints, Imported
+from weft.formats.imported import NO_HINTS, Hints, Imported
 
-__all__ = ["FORMATS", "Conversion", "Format", "Hints", "Imported", "read", "recognise", "write"]
+__all__ = [
+    "FORMATS",
+    "NO_HINTS",
+    "Conversion",
+    "Format",
+    "Hints",
+    "Imported",
+    "read",
+    "recognise",
+    "write",
+]
