@@ -165,6 +165,8 @@ def test_interrupt(tmp_path: Path, job: list[str], patience: float) -> None:
         text=True,
         preexec_fn=_heed_interrupts,
     ) as running:
+        while running.poll() is None and len(os.listdir(f"/proc/{running.pid}/task")) == 1:
+            time.sleep(0.01)  # until the command is at work, in a thread of its own
         time.sleep(patience)
         assert running.poll() is None
         running.send_signal(signal.SIGINT)
