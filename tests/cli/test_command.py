@@ -172,7 +172,7 @@ def test_interrupt(tmp_path: Path, job: list[str], patience: float) -> None:
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=30)
     assert running.returncode == 130
-    assert err == out == ""
+    assert err.strip() == out == ""
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.topology.helpers import assert_same, pairs, topologies
-from weft.documents import reading
+from weft.documents import read_document
 from weft.errors import FormatError, InputError
 from weft.topology import Topology, files, parse_topology, read_topology, write_topology
 
@@ -172,16 +172,15 @@ def test_wrong_json(tmp_path: Path, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"gone\.yaml: no such file"):
         read_topology(tmp_path / "gone.yaml")
     with pytest.raises(FormatError, match="is a directory"):
         read_topology(tmp_path)
     with pytest.raises(FormatError, match="cannot be read"):
         read_topology("a\0b.yaml")
-    monkeypatch.setattr(reading, "MAX_BYTES", 10)
     with pytest.raises(FormatError, match="is larger than"):
-        read_topology(write(tmp_path, HEAD))
+        read_document(write(tmp_path, HEAD), "topology", lambda found: found, most=10)
 
 
 def test_unwritable_files(tmp_path: Path) -> None:
