@@ -36,6 +36,7 @@ def convert(
     IN is recognised by what is in it. OUT is a folder of Chakra execution traces, or a file whose
     ending names the format: .xml (msccl), .json, .csv; an MSCCL++ plan needs --to mscclpp. Traces
     that do not come from Weft need --collective.
+    ending names the format: .json, .csv, .xml. Traces that do not come from Weft need --collective.
 
     \b
     Examples:
