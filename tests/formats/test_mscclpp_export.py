@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,18 @@ def test_message_sizes_end_where_offsets_do() -> None:
 def test_options_that_make_no_sense(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         export(made("ring:4", "all-reduce", chunks=4), **options)
+
+
+def test_the_example_in_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "mscclpp.md"
+    monkeypatch.chdir(tmp_path)
+    (example_code,) = re.findall(
+        r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE
+    )
+    exec(example_code, {})
+    assert (tmp_path / "plan.json").exists()
 
 
 def test_a_tiny_message_is_refused(tmp_path: Path) -> None:

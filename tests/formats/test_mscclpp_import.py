@@ -207,7 +207,7 @@ WRONG = {
     "missing sync before a signal": (
         without(all_reduce(), 0, 0, 6),
         "GPU 0, thread block 0, operation 5 and the user of GPU 1's result both use "
-        r"i\[0\] of GPU 1, and nothing says which comes first",
+        r"i\[1\] of GPU 1, and nothing says which comes first",
     ),
     "wrong half": (
         changed(all_reduce(), f"{OPS}.3.src_buff.1.index", 0),

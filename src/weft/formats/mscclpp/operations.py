@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -80,8 +81,13 @@ class Interpreter:
         """Read everything; raises InputError, which names the place."""
         for gpu in self.plan.gpus:
             lines = _lines(gpu, len(self.plan.gpus))
+            meeting = Counter(
+                number
+                for block in gpu.threadblocks
+                for number in {op.barrier_id for op in block.ops if op.name == "barrier"}
+            )
             for block in gpu.threadblocks:
-                reader = _BlockReader(self, gpu, block, lines)
+                reader = _BlockReader(self, gpu, block, lines, meeting)
                 for number, operation in enumerate(block.ops):
                     reader.read(number, operation)
         self.meetings.settle([[s.init_value for s in gpu.semaphores] for gpu in self.plan.gpus])
@@ -110,11 +116,16 @@ class _BlockReader:
     """Reads the operations of one thread block."""
 
     def __init__(
-        self, parent: Interpreter, gpu: GpuPlan, block: Block, lines: dict[str, list[Line]]
+        self,
+        parent: Interpreter,
+        gpu: GpuPlan,
+        block: Block,
+        lines: dict[str, list[Line]],
+        meeting: Counter[int | None],
     ) -> None:
         self.plan, self.cells, self.fineness = parent.plan, parent.cells, parent.fineness
         self.events, self.meetings = parent.events, parent.meetings
-        self.gpu, self.block = gpu, block
+        self.gpu, self.block, self.meeting = gpu, block, meeting
         self.threads = Threads(self.events, gpu.id, block.id)
         name = f"GPU {gpu.id}, thread block {block.id}"
         self.lines: dict[str, list[Line]] = {MEMORY: [], PORT: []}
@@ -170,10 +181,7 @@ class _BlockReader:
         number, count = operation.barrier_id, operation.num_threadblocks
         if number is None or number >= MAX_BARRIERS:
             raise InputError(f"barrier_id {number}; expected 0 to {MAX_BARRIERS - 1}")
-        met = sum(
-            any(op.name == "barrier" and op.barrier_id == number for op in block.ops)
-            for block in self.gpu.threadblocks
-        )
+        met = self.meeting[number]
         if count != met:
             raise InputError(f"num_threadblocks is {count}, and {met} meet at barrier {number}")
         before, after = self.threads.together(where), self.threads.together(where)

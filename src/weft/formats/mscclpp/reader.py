@@ -18,6 +18,8 @@ from weft.formats.mscclpp.meaning import collective_of
 from weft.formats.mscclpp.operations import Interpreter
 from weft.formats.mscclpp.schema import Plan, parse
 
+MAX_BYTES = 128 << 20
+MAX_LOCATED = 1 << 20
 MAX_CELLS = 1 << 21
 """Chunks of all buffers of all GPUs; a plan has some thousands."""
 MAX_MOVES = 1 << 21
@@ -44,6 +46,18 @@ def read(path: Path, hints: Hints) -> Imported:
 
 
 def _checked(document: Document) -> Plan:
+    try:
+        return _parsed(document)
+    except PlacedError as error:
+        if len(document.data) <= MAX_LOCATED or error.line is not None:
+            raise
+        # To find the line would take longer than all the rest; the sentence names the place.
+        raise FormatError(f"{document.path}: {error.message}") from None
+
+
+def _parsed(document: Document) -> Plan:
+    if len(document.data) > MAX_BYTES:
+        raise PlacedError(f"the plan is larger than {MAX_BYTES >> 20} MiB, the most Weft reads")
     plan = parse(document)
     if plan.protocol not in ("Simple", "LL"):
         raise PlacedError(

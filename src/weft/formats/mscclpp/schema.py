@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from weft.documents import Document, PlacedError, Words, convert, load_json
+from weft.documents import Document, PlacedError, Words, explain, load_json
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
@@ -125,7 +125,13 @@ WORDS = Words(
 
 def parse(document: Document) -> Plan:
     """The records of a file; raises PlacedError."""
-    plan = convert(load_json(document.data), Plan, WORDS)
+    try:
+        plan = msgspec.json.decode(document.data, type=Plan)
+    except msgspec.ValidationError as error:
+        raise explain(error, WORDS) from None
+    except (msgspec.DecodeError, RecursionError):
+        load_json(document.data)  # says what is wrong with it
+        raise
     if not plan.gpus:
         raise PlacedError("the plan has no GPUs", ["gpus"])
     for rank, gpu in enumerate(plan.gpus):

@@ -78,7 +78,7 @@ def save(
         mark = crc32(msgspec.json.encode(plan))
         name = f"weft_{plan['collective']}_{len(memory.ranks)}_{mark:08x}"
     data = msgspec.json.encode({"name": name, **plan})
-    new_file(path, msgspec.json.format(data, indent=2) + b"\n")
+    new_file(path, msgspec.json.format(data, indent=1) + b"\n")
 
 
 def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Record:
