@@ -1,4 +1,4 @@
-"""Algorithms to write as plans, what the checker says of the plans, and hand-written plans."""
+"""Algorithms to write as plans, and what the checker says of the plans."""
 
 from __future__ import annotations
 
@@ -60,69 +60,3 @@ def check(algorithm: Algorithm, plan: dict[str, Any], **how: int) -> None:
     expected, names = meaning(collective, ranks)
     alias = aliases(collective, in_place=plan["inplace"])
     check_plan(plan, expected, alias, names, **how)
-
-
-def chunks(buffer: str | int, index: int, size: int = 1) -> dict[str, Any]:
-    """Chunks of an own buffer, or of one of others by its number."""
-    key = "type" if isinstance(buffer, str) else "buffer_id"
-    return {key: buffer, "index": index, "size": size}
-
-
-def operation(name: str, *, kind: str | None = None, **fields: Any) -> dict[str, Any]:
-    record: dict[str, Any] = {"name": name}
-    sides = {"src": "src_buff", "dst": "dst_buff", "ids": "channel_ids", "sems": "semaphore_ids"}
-    record |= {sides.get(key, key): value for key, value in fields.items()}
-    return record if kind is None else record | {"channel_type": kind}
-
-
-def gpu(
-    rank: int,
-    counts: tuple[int, int, int],
-    blocks: list[list[dict[str, Any]]],
-    peers: list[int],
-    buffers: list[tuple[int, str]],
-    *,
-    kind: str = "memory",
-    semaphores: int = 0,
-) -> dict[str, Any]:
-    """A GPU all of whose thread blocks use all of its channels and buffers."""
-    refs = list(range(len(buffers)))
-    return {
-        "id": rank,
-        "input_chunks": counts[0],
-        "output_chunks": counts[1],
-        "scratch_chunks": counts[2],
-        "threadblocks": [
-            {
-                "id": number,
-                "ops": ops,
-                "channels": [{"channel_type": kind, "channel_ids": list(range(len(peers)))}],
-                "remote_buffer_refs": [{"access_channel_type": kind, "remote_buffer_ids": refs}],
-            }
-            for number, ops in enumerate(blocks)
-        ],
-        "channels": [{"channel_type": kind, "connected_to": peers}],
-        "remote_buffers": [
-            {"rank": peer, "type": buffer, "access_channel_types": [kind]}
-            for peer, buffer in buffers
-        ],
-        "semaphores": [{"init_value": 0}] * semaphores,
-    }
-
-
-def plan_of(
-    collective: str, gpus: list[dict[str, Any]], *, inplace: bool = True, protocol: str = "Simple"
-) -> dict[str, Any]:
-    return {
-        "name": f"handmade_{collective}",
-        "collective": collective,
-        "protocol": protocol,
-        "inplace": inplace,
-        "reuse_resources": False,
-        "gpus": gpus,
-        "num_threads_per_block": 1024,
-        "use_double_scratch_buffer": False,
-        "buffer_alignment": 16,
-        "min_message_size": 0,
-        "max_message_size": 2**64 - 1,
-    }

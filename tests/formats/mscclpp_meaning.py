@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
-from mscclpp_checker import Contribution, Expected, Place
+from mscclpp_checker import Contribution, Expected
+from mscclpp_shape import Place
 
 from weft.collective import Collective
 

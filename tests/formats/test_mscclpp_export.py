@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from mscclpp_jobs import check, export, jobs
 
 import weft
-from weft.algorithm import Algorithm, Transfers
+from weft.algorithm import Algorithm, Buffer, Transfers, place
 from weft.collective import all_reduce_of
 from weft.errors import InputError
 from weft.formats import write
@@ -42,10 +43,6 @@ def test_any_algorithm_runs(algorithm: Algorithm, node: int | None, blocks: int,
 
 def exchange() -> Algorithm:
     """Two NPUs send each other what they have, by way of scratch, and each adds it."""
-    import numpy as np
-
-    from weft.algorithm import Buffer, place
-
     home, scratch = 0, place(Buffer.SCRATCH, 0)
     src, dst = [0, 1, 0, 1], [1, 0, 0, 1]
     rows = Transfers(
