@@ -65,20 +65,15 @@ def custom_promise(memory: Memory):
         return int(memory.units[mine[mine < chunk]].sum())
 
     for rank, npu in enumerate(memory.ranks.tolist()):
-        wanted = set(outs.of(npu).tolist())
         for chunk in ins.of(npu).tolist():
-            stays = memory.in_place and chunk in wanted and not chunks.reduce[chunk]
-            at = start(outs, npu, chunk) if stays else start(ins, npu, chunk)
+            source = rank if chunks.reduce[chunk] else -1
             for unit in range(memory.units[chunk]):
-                source = rank if chunks.reduce[chunk] else -1
-                first[rank, "o" if stays else "i", at + unit] = (chunk, unit, source)
-        for chunk in wanted:
+                first[rank, "i", start(ins, npu, chunk) + unit] = (chunk, unit, source)
+        for chunk in outs.of(npu).tolist():
             sources = chunks.members(chunks.pre[chunk]).tolist()
-            summed = memory.in_place and chunks.reduce[chunk] and npu in sources
-            at = start(ins, npu, chunk) if summed else start(outs, npu, chunk)
             ranks = [memory.ranks.tolist().index(source) for source in sources]
             for unit in range(memory.units[chunk]):
-                last[rank, "i" if summed else "o", at + unit] = [
+                last[rank, "o", start(outs, npu, chunk) + unit] = [
                     (chunk, unit, source) for source in (ranks if chunks.reduce[chunk] else [-1])
                 ]
     return first, last
@@ -244,6 +239,17 @@ def test_rows_that_start_together_become_one_step(tmp_path) -> None:
     # Chunks that are passed on one by one stay apart.
     line = weft.synthesize("line:3", "broadcast", "64MiB", chunks=4).algorithm
     assert 'cnt="2"' not in check(line, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["gather", "scatter"])
+@pytest.mark.parametrize("root", [0, 2])
+def test_patterns_a_runtime_does_not_know_come_back_by_name(tmp_path, kind, root) -> None:
+    """In place a rank's part would be at an offset that the runtime knows nothing of."""
+    algorithm = weft.synthesize("ring:3", kind, "3KiB", root=root, chunks=2).algorithm
+    assert 'coll="custom" inplace="0"' in check(algorithm, tmp_path)
+    again = formats.read(tmp_path / "out.xml", Hints(kind, root=root)).verified()
+    assert (again.demands[0].kind, again.demands[0].root) == (kind, root)
+    assert len(again.chunks) == 6
 
 
 def test_too_many_peers_share_blocks(tmp_path) -> None:

@@ -62,8 +62,13 @@ class Memory:
     scratch: Int64
 
 
-def lay_out(algorithm: Algorithm) -> Memory:
+def lay_out(algorithm: Algorithm, *, apart: bool = False) -> Memory:
     """Give every place a buffer and a slot.
+
+    Parameters
+    ----------
+    apart
+        Keep input and output apart, even if the algorithm could run in place.
 
     Raises
     ------
@@ -76,11 +81,13 @@ def lay_out(algorithm: Algorithm) -> Memory:
             "runs one, so export each group alone"
         )
     collective = algorithm.demands[0]
-    return _Layout(collective, algorithm.chunks, algorithm.transfers).memory()
+    return _Layout(collective, algorithm.chunks, algorithm.transfers, apart=apart).memory()
 
 
 class _Layout:
-    def __init__(self, collective: Collective, chunks: Chunks, rows: Transfers) -> None:
+    def __init__(
+        self, collective: Collective, chunks: Chunks, rows: Transfers, *, apart: bool
+    ) -> None:
         self.collective, self.chunks = collective, chunks
         self.ranks = _ranks(collective, rows)
         self.units = _units(collective, chunks)
@@ -93,7 +100,7 @@ class _Layout:
         ]
         buffers = np.concatenate(places) >> PLACE_BITS
         at_home = not np.isin(buffers, (Buffer.INPUT, Buffer.OUTPUT)).any()
-        self.in_place = at_home and not collective.pattern.own_buffers
+        self.in_place = at_home and not collective.pattern.own_buffers and not apart
         self.rows = self._with_copies(rows, *places)
 
     def memory(self) -> Memory:

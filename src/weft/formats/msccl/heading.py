@@ -63,7 +63,7 @@ def heading_of(memory: Memory, dialect: str, protocol: str, name: str | None) ->
         raise InputError(
             f"the name is '{name[:80]}'; expected up to 63 letters, digits and any of _ . + -"
         )
-    coll = _name(memory, dialect)
+    coll = name_of(memory, dialect)
     inputs, outputs = memory.inputs, memory.outputs
     if coll == runtime.custom:
         chunks = max(int(inputs.max()), int(outputs.max()))
@@ -86,7 +86,7 @@ def heading_of(memory: Memory, dialect: str, protocol: str, name: str | None) ->
     )
 
 
-def _name(memory: Memory, dialect: str) -> str:
+def name_of(memory: Memory, dialect: str) -> str:
     """What a runtime calls the collective; with NPUs that only relay it is none that it knows."""
     runtime, kind = DIALECTS[dialect], memory.collective.kind
     relays = memory.ranks[memory.collective.ranks :]

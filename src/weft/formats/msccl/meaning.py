@@ -140,7 +140,7 @@ def _named(document: Document, setting: Setting, hints: Hints) -> Collective:
 def _pieces(document: Document, kind: str) -> int:
     """In how many chunks the largest buffer is cut."""
     told = document.number("nchunksperloop")
-    if kind not in ("gather", "scatter"):
+    if kind not in ("gather", "scatter") or document.algo["coll"] in UNTOLD:
         return told
     # Some count the chunks of a share, some those of the root's buffer.
     whole, share = document.gpus.outputs, document.gpus.inputs
@@ -182,7 +182,13 @@ def _root(document: Document, setting: Setting, hints: Hints) -> int:
 
 
 def _check_buffers(document: Document, setting: Setting, collective: Collective) -> None:
-    """No buffer may be longer in the file than the collective's is in memory."""
+    """No buffer may be longer in the file than the collective's is in memory.
+
+    Where the file does not name the collective, its buffers are all counted alike; what the
+    collective does not fill is as good as scratch.
+    """
+    if document.algo["coll"] in UNTOLD:
+        return
     count = len(document.gpus)
     for lengths, slots, name in (
         (document.gpus.inputs, input_slots, "i_chunks"),

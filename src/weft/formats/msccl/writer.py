@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from weft.algorithm import Algorithm
-from weft.algorithm.memory import lay_out
+from weft.algorithm.cells import WHOLE
+from weft.algorithm.memory import Memory, lay_out
 from weft.documents import new_file
 from weft.errors import InputError, unknown_name
 from weft.formats.msccl.blocks import Block, assign_channels, blocks_of
 from weft.formats.msccl.dialects import DIALECTS, PROTOCOLS, Dialect
 from weft.formats.msccl.fusion import fusions_of
-from weft.formats.msccl.heading import heading_of
+from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
 from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
 from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
@@ -41,8 +42,8 @@ def write(
         raise unknown_name("dialect", dialect, DIALECTS)
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
-    memory = lay_out(algorithm)
     runtime = DIALECTS[dialect]
+    memory = _memory(algorithm, dialect)
     heading = heading_of(memory, dialect, protocol, name)
     moves = moves_of(memory, runtime.count, algorithm.transfers)
     order = order_of(moves)
@@ -58,6 +59,18 @@ def write(
     if dropped:
         lines.append(f"  <!-- {dropped} waits for what ends on another GPU are left out -->")
     new_file(path, "\n".join([*lines, "</algo>", ""]).encode())
+
+
+def _memory(algorithm: Algorithm, dialect: str) -> Memory:
+    """The buffers; in place only if the runtime takes the same slots for input and output.
+
+    Of a collective that it does not know by name, it knows no rank's part of a larger buffer.
+    """
+    memory = lay_out(algorithm)
+    unknown = name_of(memory, dialect) == DIALECTS[dialect].custom
+    if memory.in_place and unknown and memory.collective.kind not in WHOLE:
+        return lay_out(algorithm, apart=True)
+    return memory
 
 
 def _gpus(
