@@ -259,6 +259,8 @@ def refusals():
     yield "pieces", good.replace("allreduce", "allgather"), "among 2 GPUs needs a multiple of 2"
     yield "overlap", two([step(0, "cpy", "i0", "i1", cnt=2)], [], chunks=3), "reads slots that it"
     yield "loops", good.replace('nchunksperloop="1"', 'nchunksperloop="99999999"'), "too many"
+    copies = two([step(i, "cpy", "i0", "i9999", cnt=9999) for i in range(200)], [], chunks=20000)
+    yield "too much", copies, "moves more than 1048576 chunks"
     yield "no tb", good.replace("tb", "bt"), r"."
     yield "nested", "<algo>" + "<x>" * 20 + "</x>" * 20 + "</algo>", "17 deep in each other"
     yield "place", "<algo><tb/></algo>", "line 1: <tb> is in the wrong place"

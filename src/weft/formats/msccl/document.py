@@ -107,6 +107,7 @@ class Document:
     """A file's content: attributes of the algorithm, GPUs, thread blocks and steps."""
 
     path: Path
+    size: int  # bytes of the file
     algo: Mapping[str, str]
     gpus: Gpus
     blocks: Blocks
@@ -247,7 +248,7 @@ class _Reader:
         self.steps = _Table(path, "step", _STEP, _DEFAULTS)
         self.gpu_of: list[int] = []
         self.first_step: list[int] = []
-        self.depth = self.elements = 0
+        self.size = self.depth = self.elements = 0
         self.ignored = 0  # depth of the ignored element that we are in
         self.parser = expat.ParserCreate()
         self.parser.ordered_attributes = True
@@ -257,6 +258,7 @@ class _Reader:
         self.parser.EntityDeclHandler = self.doctype
 
     def read(self, data: bytes) -> Document:
+        self.size = len(data)
         try:
             self.parser.Parse(data, True)
         except expat.ExpatError as error:
@@ -329,6 +331,7 @@ class _Reader:
         number, send, receive, channel, _ = blocks
         return Document(
             self.path,
+            self.size,
             algo,
             Gpus(inputs, outputs, scratch),
             Blocks(gpu, number, send, receive, channel, ends - counts),

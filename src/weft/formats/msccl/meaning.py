@@ -11,12 +11,12 @@ from weft.collective import PATTERNS, Collective, Move, all_reduce_of, custom
 from weft.collective.model import DEFAULT_ALIGNMENT
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError, unknown_name
+from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints
 from weft.formats.msccl.document import Document, quoted
 from weft.formats.msccl.steps import RECEIVES, SENDS
 from weft.units import MAX_BYTES
 
-MAX_CELLS = 1 << 22
 CHUNK_BYTES = 1 << 20  # where neither the file nor the user says a size
 
 PATTERN_OF = {
@@ -104,8 +104,9 @@ def _told(document: Document, hints: Hints) -> Collective:
     count = len(document.gpus)
     sizes = [move.size for move in hints.moves if move.size > 0]
     unit = int(np.gcd.reduce(np.array(sizes, dtype=np.int64))) if sizes else 1
-    if sum(sizes) // unit * count > MAX_CELLS:
-        raise InputError(f"the moves have more than {MAX_CELLS} slots of {unit} B in all")
+    most = claim_limit(document.size)
+    if sum(sizes) // unit * count > most:
+        raise InputError(f"the moves have more than {most} slots of {unit} B in all")
     slots = [
         Move(unit, move.sources, move.destinations, move.reduce)
         for move in hints.moves
@@ -118,7 +119,7 @@ def _named(document: Document, setting: Setting, hints: Hints) -> Collective:
     kind, count = setting.kind, len(document.gpus)
     assert kind is not None
     pieces = _pieces(document, kind)
-    if pieces * count > MAX_CELLS:
+    if pieces * count > claim_limit(document.size):
         document.fail("<algo>", f"has {pieces} chunks on each of {count} GPUs; that is too many")
     size = size_of(document, hints, pieces)
     group = range(count)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Cells, Program
+from weft.formats.claims import claim_limit
 from weft.formats.msccl.document import Document, Int64, Type
 from weft.formats.msccl.steps import (
     ADDS,
@@ -20,7 +21,6 @@ from weft.formats.msccl.steps import (
 )
 
 Bool = NDArray[np.bool_]
-MAX_ACTIONS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,9 @@ class Units:
 def units_of(document: Document) -> Units:
     steps = document.steps
     counts = np.where(steps.type == Type.NOP, 0, steps.count)
-    if int(counts.sum()) > MAX_ACTIONS:
-        document.fail("it", f"moves more than {MAX_ACTIONS} chunks; no runtime loads that")
+    most = claim_limit(document.size)
+    if int(counts.sum()) > most:
+        document.fail("<algo>", f"moves more than {most} chunks; no runtime loads that")
     ends = np.cumsum(counts)
     step = np.repeat(np.arange(len(steps)), counts)
     return Units(step, np.arange(len(step)) - (ends - counts)[step], ends - counts)

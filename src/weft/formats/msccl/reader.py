@@ -13,10 +13,11 @@ from weft.algorithm import Algorithm, Buffer, Cells, Woven, cells_of, weave
 from weft.collective import Collective
 from weft.collective.slots import output_slots
 from weft.errors import InputError
+from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints, Imported
 from weft.formats.msccl.derivation import derive
 from weft.formats.msccl.document import Document, Int64, read_document
-from weft.formats.msccl.meaning import MAX_CELLS, Setting, collective_of, setting_of
+from weft.formats.msccl.meaning import Setting, collective_of, setting_of
 from weft.formats.msccl.program import Translation, private_counts, units_of
 from weft.formats.msccl.steps import check, match, waits
 
@@ -54,8 +55,9 @@ def read(path: Path, hints: Hints) -> Imported:
 
 def _check_memory(document: Document, scratch: Int64) -> None:
     cells = document.gpus.inputs + document.gpus.outputs + scratch
-    if int(cells.sum()) > MAX_CELLS:
-        document.fail("<algo>", f"uses more than {MAX_CELLS} slots in all; no runtime loads that")
+    most = claim_limit(document.size)
+    if int(cells.sum()) > most:
+        document.fail("<algo>", f"has more than {most} slots in all; no runtime loads that")
 
 
 def _cells(document: Document, setting: Setting, collective: Collective, scratch: Int64) -> Cells:
