@@ -90,8 +90,8 @@ class Block:
 class Machine:
     SENDS = ("s", "rcs", "rrs", "rrcs")
 
-    def __init__(self, text, slots):
-        self.root = ET.fromstring(text)
+    def __init__(self, text, slots, root=0):
+        self.root, self.special = ET.fromstring(text), root
         self.slots, self.pipes, self.memory = slots, {}, {}
         self.n = int(self.root.get("ngpus"))
         self.chunks = int(self.root.get("nchunksperloop"))
@@ -113,9 +113,12 @@ class Machine:
     def cell(self, gpu, buffer, index):
         """In place, input and output are one buffer, or one is a part of the other."""
         share = self.chunks // self.n
+        if self.coll in ("gather", "scatter"):  # which count by share; the root has all of them
+            share = self.chunks if gpu == self.special else 0
         if self.in_place and buffer == "i":
-            return (gpu, "o", index + gpu * share if self.coll == "allgather" else index)
-        if self.in_place and buffer == "o" and self.coll == "reducescatter":
+            part = self.coll in ("allgather", "gather")
+            return (gpu, "o", index + gpu * share if part else index)
+        if self.in_place and buffer == "o" and self.coll in ("reducescatter", "scatter"):
             return (gpu, "o", index + gpu * share)
         return (gpu, buffer, index)
 
@@ -192,7 +195,7 @@ def run(text, *, root=0, seeds=range(3), slots=(2, 1000)):
     """Run it with every seed and number of slots a connection; raises if one fails."""
     for seed in seeds:
         for size in slots:
-            machine = Machine(text, size)
+            machine = Machine(text, size, root)
             first, last = promise(machine, root)
             machine.fill(first)
             machine.run(seed)

@@ -246,6 +246,7 @@ def test_rows_that_start_together_become_one_step(tmp_path) -> None:
 def test_patterns_a_runtime_does_not_know_come_back_by_name(tmp_path, kind, root) -> None:
     """In place a rank's part would be at an offset that the runtime knows nothing of."""
     algorithm = weft.synthesize("ring:3", kind, "3KiB", root=root, chunks=2).algorithm
+    assert f'coll="{kind}" inplace="1"' in check(algorithm, tmp_path, dialect="rccl")
     assert 'coll="custom" inplace="0"' in check(algorithm, tmp_path)
     again = formats.read(tmp_path / "out.xml", Hints(kind, root=root)).verified()
     assert (again.demands[0].kind, again.demands[0].root) == (kind, root)
