@@ -15,11 +15,15 @@ from tests.strategies import group_collectives, networks
 
 import weft
 from weft import formats
-from weft.algorithm import Algorithm, Transfers
+from weft.algorithm import Algorithm, Buffer, Transfers
 from weft.algorithm.memory import Memory, lay_out
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError
 from weft.formats import Hints
+from weft.formats.msccl.blocks import Block, Step
+from weft.formats.msccl.document import Type
+from weft.formats.msccl.moves import Order
+from weft.formats.msccl.numbering import numbered
 
 
 def exported(algorithm, folder, **options):
@@ -277,6 +281,21 @@ def test_a_fusion_that_would_hang_is_taken_apart(tmp_path) -> None:
     path = tmp_path / "in.xml"
     path.write_text(algo("allgather", gpus, chunks))
     check(formats.read(path).verified(), tmp_path)
+
+
+def test_no_runtime_has_to_do_more_than_sixteen_sums_at_once() -> None:
+    """A runtime fuses sums into one place that nobody waits for, and has room for 16."""
+    sums = 50
+    steps = [
+        Step(Type.RE, (Buffer.SCRATCH, at), (Buffer.INPUT, 0), 1, (2 * at + 1,))
+        for at in range(sums)
+    ]
+    halves = 2 * sums
+    nothing = [set[int]() for _ in range(halves)]
+    order = Order(nothing, [-1] * halves, [-1] * halves, nothing, [0] * halves)
+    (lines,) = numbered([Block(0, steps=steps)], order).lines
+    ends = [-1, *(at for at, line in enumerate(lines) if line.awaited), sums - 1]
+    assert max(np.diff(ends)) == 16
 
 
 def test_nothing_is_written_if_it_cannot_be(tmp_path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PROTOCOLS = ("Simple", "LL", "LL128")
+MAX_FUSED_SUMS = 16  # local sums into one place that are done at once
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weft.algorithm import Buffer
 from weft.errors import InputError
 from weft.formats.msccl.blocks import Block, Step
-from weft.formats.msccl.dialects import Dialect
+from weft.formats.msccl.dialects import MAX_FUSED_SUMS, Dialect
 from weft.formats.msccl.document import Type
 from weft.formats.msccl.moves import Order, Place
 from weft.formats.msccl.steps import READS_SRC, WRITES_DST
@@ -80,12 +80,17 @@ def _lines(number: int, block: Block, waits: Waits) -> list[Line]:
 
 
 def _breaks_chain(steps: list[Step], at: int) -> bool:
-    """Whether a runtime would take two sums of unlike length for one, unless told otherwise."""
+    """Whether a runtime must be kept from doing a sum and the next at once.
+
+    Runtimes do so with sums into one place up to the first that others wait for. They look
+    neither at the lengths of the sums nor, once a thread block has had MAX_FUSED_SUMS, at how
+    many there are, and have no room for more.
+    """
     if at + 1 == len(steps):
         return False
     step, following = steps[at], steps[at + 1]
-    both = step.type == following.type == Type.RE
-    return both and step.target == following.target and step.count != following.count
+    chained = step.type == following.type == Type.RE and step.target == following.target
+    return chained and (step.count != following.count or (at + 1) % MAX_FUSED_SUMS == 0)
 
 
 def texts(numbered: Numbered) -> Iterator[str]:
