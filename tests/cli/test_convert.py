@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import refused, weft
+from weft.cli.convert import convert
+from weft.formats import FORMATS
 
 RING = Path(__file__).parents[1] / "data" / "astra" / "ar_ring_8"
 
@@ -87,6 +89,21 @@ def test_patterns_and_groups_may_be_told(tmp_path):
     assert weft("verify", "rows.csv", *told, cwd=tmp_path).returncode == 0
 
 
+def test_every_option_of_a_format_has_a_flag():
+    flags = {parameter.name for parameter in convert.params}
+    assert {option for kind in FORMATS.values() for option in kind.options} <= flags
+
+
+def test_plans_for_several_nodes(traces, tmp_path):
+    options = ("--to", "mscclpp", "--gpus-per-node", "2", "--max-size", "1MiB")
+    done = weft("convert", str(traces), "plan.json", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert plan["max_message_size"] == 1 << 20
+    kinds = {channel["channel_type"] for gpu in plan["gpus"] for channel in gpu["channels"]}
+    assert kinds == {"memory", "port"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -96,10 +113,12 @@ def test_patterns_and_groups_may_be_told(tmp_path):
         (["link.json", "a.json"], "is, or holds, what is read"),
         (["nowhere", "x"], "nowhere: No such file or directory"),
         (["text", "x"], "is in no format Weft knows"),
-        (["out", "x.doc"], "no format is written to files that end in .doc"),
+        (["out", "x.doc"], "files that end in .doc (known: .xml, .json, .csv, none for"),
         (["out", "x", "--to", "chakar"], "unknown format 'chakar'; did you mean 'chakra'?"),
         (["out", "x", "--from", "msccl3"], "unknown format 'msccl3'"),
         (["out", "x", "--dialect", "rccl"], "chakra takes no --dialect"),
+        (["out", "x", "--thread-blocks", "9"], "takes no --thread-blocks (it takes no options)"),
+        (["out", "x.json", "--to", "mscclpp", "--max-size", "much"], "size 'much'"),
         (["out", "no/such/x.json"], "cannot be written"),
         (["out", "full"], "full: it holds mine.txt, which Weft did not write"),
         (["out", "x", "--chunks", "0"], "--chunks is 0; expected 1 or more"),

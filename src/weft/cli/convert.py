@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,29 +20,43 @@ if TYPE_CHECKING:
 @click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its ending asks for.")
 @click.option("--name", metavar="TEXT", help="For formats that name the algorithm.")
 @click.option("--dialect", metavar="NAME", help="For msccl: msccl (the default) or rccl.")
-@click.option("--protocol", metavar="NAME", help="For msccl and mscclpp: Simple, LL, LL128.")
+@click.option("--protocol", metavar="NAME", help="For msccl: Simple (the default), LL or LL128.")
+@click.option(
+    "--gpus-per-node",
+    type=int,
+    metavar="N",
+    help="For mscclpp: beyond a node, ports are used; by default there is one node.",
+)
+@click.option(
+    "--threads", type=int, metavar="N", help="For mscclpp: threads of a thread block, 1024."
+)
+@click.option(
+    "--thread-blocks",
+    type=int,
+    metavar="N",
+    help="For mscclpp: thread blocks that a GPU runs at once, 108.",
+)
+@click.option("--min-size", metavar="SIZE", help="For mscclpp: the least message it is used for.")
+@click.option("--max-size", metavar="SIZE", help="For mscclpp: the greatest.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def convert(
     source: InputOptions,
     output: str,
     to: str | None,
-    name: str | None,
-    dialect: str | None,
-    protocol: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Convert the algorithm in IN to OUT; it is verified on the way, and refused if it is wrong.
 
     IN is recognised by what is in it. OUT is a folder of Chakra execution traces, or a file whose
     ending names the format: .xml (msccl), .json, .csv; an MSCCL++ plan needs --to mscclpp. Traces
     that do not come from Weft need --collective.
-    ending names the format: .json, .csv, .xml. Traces that do not come from Weft need --collective.
 
     \b
     Examples:
       weft convert allreduce.xml traces
       weft convert traces allreduce.xml --dialect rccl
-      weft convert traces plan.json --to mscclpp
+      weft convert traces plan.json --to mscclpp --gpus-per-node 8
       weft convert ring/ag_ring traces --collective all-gather
       weft convert rows.csv traces --collective all-reduce --size 64MiB --chunks 2
     """  # noqa: D301 - click reads the control character
@@ -50,16 +64,19 @@ def convert(
 
     from weft.cli import progress
     from weft.formats.conversion import Conversion, ranks_of
+    from weft.units import parse_size
 
     began = time.perf_counter()
-    given = {"name": name, "dialect": dialect, "protocol": protocol}
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given.keys() & {"min_size", "max_size"}:
+        given[name] = parse_size(given[name])
     conversion = Conversion(
         Path(source.path),
         Path(output),
         source.kind,
         to,
         source.hints(),
-        {option: value for option, value in given.items() if value is not None},
+        given,
     )
     conversion.check()
 

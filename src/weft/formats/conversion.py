@@ -55,8 +55,8 @@ class Conversion:
         takes = known_format(self.target_format).options
         for name in self.options:
             if name not in takes:
-                said = ", ".join(f"--{option}" for option in takes) or "no options"
-                raise InputError(f"{self.target_format} takes no --{name} (it takes {said})")
+                said = ", ".join(map(_flag, takes)) or "no options"
+                raise InputError(f"{self.target_format} takes no {_flag(name)} (it takes {said})")
         try:
             source, target = self.source.resolve(), self.target.resolve()
         except (OSError, RuntimeError, ValueError) as error:
@@ -77,6 +77,10 @@ class Conversion:
             return self.target.stat().st_size
         with os.scandir(self.target) as entries:
             return sum(entry.stat().st_size for entry in entries)
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def ranks_of(algorithm: Algorithm) -> int:

@@ -132,7 +132,7 @@ def by_suffix(path: Path) -> str:
     for name, kind in reversed(FORMATS.items()):  # from the most general on
         if kind.suffix == path.suffix.lower():
             return name
-    endings = ", ".join(kind.suffix for kind in FORMATS.values() if kind.suffix)
+    endings = ", ".join(dict.fromkeys(kind.suffix for kind in FORMATS.values() if kind.suffix))
     raise FormatError(
         f"{path}: no format is written to files that end in {path.suffix} "
         f"(known: {endings}, none for a folder of traces); name one with --to"
