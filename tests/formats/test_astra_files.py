@@ -182,6 +182,15 @@ def test_the_command(tmp_path):
     assert all(note in text for note in found["notes"])
 
 
+def test_the_command_takes_what_weft_convert_takes(tmp_path):
+    ring = Path(__file__).parents[1] / "data" / "astra" / "ar_ring_8"
+    told = ("export", "astra-sim", str(ring), "-o", "out", "--topology", "ring:8")
+    assert "name it with --collective" in refused(*told, cwd=tmp_path)
+    done = command(*told, "--collective", "all-reduce", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out/run.sh").exists()
+
+
 def test_the_command_says_what_is_wrong(tmp_path):
     made = ("synth", "ring:4", "all-gather", "--size", "1MiB", "-o", "traces")
     assert command(*made, cwd=tmp_path).returncode == 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
 
 if TYPE_CHECKING:
@@ -19,12 +20,14 @@ def export() -> None:
 
 
 @export.command("astra-sim")
-@click.argument("algo")
+@input_options("ALGO")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
 @optional_topology("The network, if ALGO was made for none: mesh:8x8, h100:4, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-def astra_sim(algo: str, output: str, network: NetworkOptions | None, as_json: bool) -> None:
-    """Write all that a run of ASTRA-sim needs for ALGO, a saved algorithm.
+def astra_sim(
+    source: InputOptions, output: str, network: NetworkOptions | None, as_json: bool
+) -> None:
+    """Write all that a run of ASTRA-sim needs for ALGO, an algorithm in any format Weft reads.
 
     DIR gets traces, a workload that calls the algorithm once, configurations, and run.sh, which
     runs them and checks that every rank finishes.
@@ -48,8 +51,10 @@ def astra_sim(algo: str, output: str, network: NetworkOptions | None, as_json: b
         raise InputError("--output is empty; give the folder to write")
     check_replaceable(Path(output), BUNDLE_NAME)
 
+    hints = source.hints()
+
     def work(report: Progress) -> Bundle:
-        algorithm = formats.read(algo).verified()
+        algorithm = formats.read(source.path, hints, kind=source.kind).verified()
         topology = None if network is None else network.load()
         return write(algorithm, output, topology=topology, progress=report)
 
