@@ -77,6 +77,7 @@ def test_nodes_of_other_types_are_refused(tmp_path):
     writer = ring()
     writer.add(1, 7)
     assert "node 4 is a whole collective" in attempt(writer, tmp_path)
+    assert "node 4 is a whole collective" in attempt(writer, tmp_path, kind=None)
     writer = ring()
     writer.add(1, 3)
     assert "node 4 is of type 3; an algorithm has only" in attempt(writer, tmp_path)

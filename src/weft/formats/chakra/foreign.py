@@ -31,15 +31,16 @@ from weft.verify import verify
 
 def read_foreign(path: Path, files: TraceFiles, hints: Hints) -> Imported:
     """Read traces with nothing in them but COMM_SEND, COMM_RECV and COMP."""
-    if hints.collective is None:
-        raise FormatError(
-            f"{files.path(0)}: the trace has messages, but does not say of which collective; name "
-            "it with --collective"
-        )
-    if hints.collective not in PATTERNS:
+    if hints.collective is not None and hints.collective not in PATTERNS:
         raise unknown_name("collective", hints.collective, PATTERNS)
     with naming(path):
-        return _Reader(path, read_nodes(files), hints).read()
+        nodes = read_nodes(files)  # a workload says so, whatever the hints
+        if hints.collective is None:
+            raise FormatError(
+                f"{files.path(0)}: the trace has messages, but does not say of which collective; "
+                "name it with --collective"
+            )
+        return _Reader(path, nodes, hints).read()
 
 
 class _Reader:
