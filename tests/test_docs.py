@@ -39,7 +39,9 @@ def run_python(args: list[str], folder: Path) -> str:
     return done.stdout + "".join(done.stderr.splitlines(keepends=True)[-1:])
 
 
-@pytest.mark.parametrize("page", ["groups.md", "language.md", "msccl.md", "workloads.md"])
+@pytest.mark.parametrize(
+    "page", ["groups.md", "language.md", "msccl.md", "mscclpp.md", "workloads.md"]
+)
 def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((DOCS / page).read_text())
