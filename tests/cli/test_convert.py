@@ -126,6 +126,8 @@ def test_plans_for_several_nodes(traces, tmp_path):
         (["out", "x", "--group", "3-1"], "reversed"),
         (["a.csv", "x"], "a.csv: the table: it does not say which collective it is of"),
         (["ring", "x"], "name it with --collective"),
+        (["out", "x", "--collective", "all-gather"], "otherwise by itself than --collective"),
+        (["out", "x", "--size", "64KiB", "--group", "0-2"], "otherwise by itself than --group"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, words, traces, tmp_path):

@@ -51,6 +51,22 @@ class Hints:
         assert self.size is not None
         return Collective.of(self.collective, group, self.size, chunks, self.root)
 
+    def check(self, path: Path, demands: Sequence[Collective]) -> None:
+        """Raise unless what is said of a file that says all by itself is what that says."""
+        for demand in demands:
+            group = None if self.group is None else tuple(self.group)
+            for flag, said, there in (
+                ("--collective", self.collective, demand.kind),
+                ("--size", self.size, demand.size),
+                ("--chunks", self.chunks, demand.chunks_per_share),
+                ("--group", group, demand.group),
+                ("--root", self.root, demand.root),
+            ):
+                if said is not None and said != there:
+                    raise InputError(f"{path} says otherwise by itself than {flag}; leave it out")
+        if self.moves is not None:
+            raise InputError(f"{path} says by itself what moves; leave out --pattern")
+
     def _told(self) -> list[str]:
         return [name for name in ("size", "moves") if getattr(self, name) is not None]
 

@@ -78,7 +78,9 @@ def read(path: Path, hints: Hints) -> Imported:
     files = TraceFiles(path)
     attributes, _ = files.read(0)
     if "weft.version" in attributes:
-        return Imported(load(path), path)
+        algorithm = load(path)
+        hints.check(path, algorithm.demands)
+        return Imported(algorithm, path)
     from weft.formats.chakra.foreign import read_foreign  # seldom needed, and large
 
     return read_foreign(path, files, hints)

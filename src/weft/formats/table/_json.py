@@ -146,9 +146,10 @@ def _route_record(routes: Routes | None) -> records.RouteColumns | None:
     return records.RouteColumns(np.diff(routes.offsets).tolist(), routes.links.tolist())
 
 
-def read_json(path: Path, _hints: Hints) -> Imported:
+def read_json(path: Path, hints: Hints) -> Imported:
     """Read what `write_json` wrote, or what somebody wrote by the same rules."""
     algorithm = read_document(path, "table", _algorithm, MOST_BYTES)
+    hints.check(path, algorithm.demands)
     return Imported(algorithm, path)
 
 
