@@ -223,7 +223,7 @@ def test_tags_avoid_the_workload_s_own(tmp_path: Path):
 
 
 def test_no_room_for_tags_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lowering, "MAX_TAGS", 3)
+    monkeypatch.setattr(lowering, "TAGS", 3)
     node = make(0, COLL, comm_type=6, comm_size=4096)
     write(tmp_path / "w", [[node], [node]])
     with pytest.raises(weft.InputError, match="need 4 tags in a row, but tags end at 3"):

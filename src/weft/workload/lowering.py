@@ -15,6 +15,7 @@ from weft import _core
 from weft.api import synthesize
 from weft.cost import LatencyModel, Switching
 from weft.errors import InputError, WeftError
+from weft.formats.chakra._columns import TAGS
 from weft.result import Result
 from weft.topology import Topology, load_topology
 from weft.units import parse_size
@@ -23,8 +24,6 @@ from weft.workload.matching import match_collectives
 from weft.workload.process_groups import COMM_GROUP_NAME, load_comm_groups
 from weft.workload.splicing import save
 from weft.workload.traces import Workload, load_workload
-
-MAX_TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,12 +263,12 @@ def _number_tags(
     """The first tag of each step of each batch, in the first gap that the traces' own leave."""
     widths = [[algorithms[job].tags for job in batch.jobs] for batch in batches]
     needed = sum(map(sum, widths))
-    own = [np.unique(trace.frames.tags % (1 << 32) % MAX_TAGS) for trace in traces.traces]
-    used = np.unique(np.concatenate([[-1, MAX_TAGS], *own]).astype(np.int64))
+    own = [np.unique(trace.frames.tags % (1 << 32) % TAGS) for trace in traces.traces]
+    used = np.unique(np.concatenate([[-1, TAGS], *own]).astype(np.int64))
     gaps = np.flatnonzero(np.diff(used) > needed)
     if not len(gaps):
         raise InputError(
-            f"the algorithms need {needed} tags in a row, but tags end at {MAX_TAGS} and the "
+            f"the algorithms need {needed} tags in a row, but tags end at {TAGS} and the "
             "workload has its own among them; lower less with --only or --min-size, or take "
             "fewer --chunks"
         )

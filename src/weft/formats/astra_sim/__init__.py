@@ -22,7 +22,7 @@ from weft.formats.astra_sim._files import (
     run_script,
     system_json,
 )
-from weft.formats.astra_sim._forms import MAX_MESSAGES, Form, between_npus, by_links
+from weft.formats.astra_sim._forms import Form, between_npus, by_links
 from weft.formats.astra_sim._ns3 import ns3_network
 from weft.formats.astra_sim._readme import readme
 from weft.formats.astra_sim._routing import routed
@@ -35,6 +35,7 @@ from weft.formats.astra_sim._traces import (
     write_algorithm,
     write_workload,
 )
+from weft.formats.chakra._columns import TAGS
 from weft.topology import Topology
 
 __all__ = ["BUNDLE_NAME", "Bundle", "export"]
@@ -152,10 +153,8 @@ class _Job:
         )
         if not named and (network.switches or main.notes):
             npus = between_npus(rows, network, cost, shapes or ())
-        if len(main.rows) >= MAX_MESSAGES:
-            raise InputError(
-                f"{len(main.rows)} messages; ASTRA-sim can tell {MAX_MESSAGES - 1} apart"
-            )
+        if len(main.rows) >= TAGS:
+            raise InputError(f"{len(main.rows)} messages; ASTRA-sim can tell {TAGS - 1} apart")
         return cls(algorithm, network, call_of(algorithm.demands), shapes, main, npus, relayed)
 
     @property

@@ -16,7 +16,6 @@ from weft.formats.astra_sim._shapes import Shape
 from weft.topology import Topology
 from weft.units import format_bandwidth, format_time
 
-MAX_MESSAGES = 500_000_000  # tags are taken modulo this
 _MAX_BYTES = 1 << 62
 _PS_PER_US = 1_000_000
 

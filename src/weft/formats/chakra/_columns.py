@@ -17,7 +17,7 @@ from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, d
 
 Int64 = NDArray[np.int64]
 
-MAX_ROWS = 500_000_000  # ASTRA-sim takes tags modulo this
+TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
 # Columns a table may lack, in the order of their attributes.
 OPTIONAL = ("route", "start", "end", "src_place", "dst_place", "deps")
 
@@ -98,8 +98,8 @@ def ragged(starts: Int64, counts: Int64) -> Int64:
 def check_savable(table: Transfers, npus: int, chunks: int, routes: int) -> None:
     """Raise InputError if a row makes no sense, before anything is written."""
     rows = len(table)
-    if rows >= MAX_ROWS:
-        raise InputError(f"{rows} transfers; a trace can number at most {MAX_ROWS - 1}")
+    if rows >= TAGS:
+        raise InputError(f"{rows} transfers; a trace can number at most {TAGS - 1}")
     _check_lengths(table)
     for name, column, most in (
         ("source NPU", table.src, npus),

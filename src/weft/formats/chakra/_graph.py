@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._columns import ragged
+from weft.formats.chakra._columns import TAGS, ragged
 from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._rows import (
     COMM_RECV,
@@ -30,7 +30,6 @@ Bool = NDArray[np.bool_]
 
 METADATA, COMM_COLL = 1, 7
 HAS_CHUNKS = 16 | 32 | 64  # bits of msg_chunk_cnt, msg_chunk_idx and total_chunk_cnt
-TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
 MAX_TAG = (1 << 31) - 1
 
 
