@@ -9,12 +9,12 @@ from weft.algorithm import Buffer
 from weft.errors import InputError
 from weft.formats.msccl.blocks import Block, Step
 from weft.formats.msccl.dialects import MAX_FUSED_SUMS, Dialect
-from weft.formats.msccl.document import Type
+from weft.formats.msccl.document import BUFFERS, Type
 from weft.formats.msccl.moves import Order, Place
 from weft.formats.msccl.steps import READS_SRC, WRITES_DST
 from weft.formats.msccl.waiting import Spot, Waits, waits_of
 
-_LETTERS = {int(Buffer.INPUT): "i", int(Buffer.OUTPUT): "o", int(Buffer.SCRATCH): "s"}
+_LETTERS = {buffer: letter for letter, buffer in BUFFERS.items()}
 _NOP = Step(Type.NOP, (int(Buffer.INPUT), -1), (int(Buffer.OUTPUT), -1), 0, ())
 
 

@@ -9,8 +9,6 @@ MAX_OPERATIONS = 64
 MAX_CHANNELS = 16
 """Channels of a type in a thread block, and buffers of others that it reaches by that type."""
 MAX_CHANNELS_AN_OPERATION = 8
-MAX_BUFFERS_AN_OPERATION = 10
-"""On each side: two of its own and eight of others."""
 MAX_BARRIERS = 16
 """Barriers of a GPU."""
 MAX_SEMAPHORES_AN_OPERATION = 16

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from weft.algorithm import Buffer, Cells
+from weft.algorithm import Cells
 from weft.errors import InputError, unknown_name
 from weft.formats.mscclpp.events import Events, Line, Meetings, Threads, Where, words
-from weft.formats.mscclpp.limits import MAX_BARRIERS, MEMORY, PORT
+from weft.formats.mscclpp.limits import BUFFERS, MAX_BARRIERS, MEMORY, PORT
 from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan
 
-BUFFERS = {"i": Buffer.INPUT, "o": Buffer.OUTPUT, "s": Buffer.SCRATCH}
+_BUFFERS = {letter: buffer for buffer, letter in BUFFERS.items()}
 
 
 @dataclass(frozen=True)
@@ -338,7 +338,7 @@ class _BlockReader:
             raise InputError("must be of this GPU, with a type")
         else:
             gpu, buffer = self.gpu.id, place.type
-        if buffer not in BUFFERS:
+        if buffer not in _BUFFERS:
             raise InputError(f"has type '{buffer[:20]}'; expected i, o or s")
         if kind.isupper() and buffer != "s":
             raise InputError("has packets, which only scratch holds")
@@ -355,7 +355,7 @@ class _BlockReader:
             if part >= parts:
                 raise InputError(f"is part {part} of {parts}")
             first, count = first + count * part // parts, count // parts
-        cells = self.cells.slots[BUFFERS[buffer]][gpu][first : first + count]
+        cells = self.cells.slots[_BUFFERS[buffer]][gpu][first : first + count]
         return _Range(cells.tolist(), kind.isupper())
 
     def _remote(self, operation: Operation, place: Place) -> tuple[int, str]:

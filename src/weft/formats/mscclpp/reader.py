@@ -14,6 +14,7 @@ from weft.documents import Document, PlacedError, read_document
 from weft.errors import FormatError, InputError
 from weft.formats.imported import Hints, Imported
 from weft.formats.mscclpp.events import words
+from weft.formats.mscclpp.limits import BUFFERS
 from weft.formats.mscclpp.meaning import collective_of
 from weft.formats.mscclpp.operations import Interpreter
 from weft.formats.mscclpp.schema import Plan, parse
@@ -126,7 +127,7 @@ class _Words:
 
     def cell(self, cell: int) -> str:
         gpu = int(self._cells.npu[cell])
-        for buffer, letter in ((Buffer.INPUT, "i"), (Buffer.OUTPUT, "o"), (Buffer.SCRATCH, "s")):
+        for buffer, letter in BUFFERS.items():
             slots = self._cells.slots[buffer][gpu].tolist()
             if cell in slots:
                 return f"{letter}[{slots.index(cell) // self._fineness}] of GPU {gpu}"

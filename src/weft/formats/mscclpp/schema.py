@@ -12,13 +12,12 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
 class Place(msgspec.Struct):
-    """Chunks of a buffer: of this GPU's (`type`), of another's (`buffer_id`), or of a switch."""
+    """Chunks of a buffer: of this GPU's (`type`) or of another's (`buffer_id`)."""
 
     index: Count
     size: Count
     type: str | None = None
     buffer_id: Count | None = None
-    switch_channel_id: Count | None = None
 
 
 class GroupInfo(msgspec.Struct):
