@@ -9,6 +9,7 @@ MAX_OPERATIONS = 64
 MAX_CHANNELS = 16
 """Channels of a type in a thread block, and buffers of others that it reaches by that type."""
 MAX_CHANNELS_AN_OPERATION = 8
+"""And buffers of others on each side."""
 MAX_BARRIERS = 16
 """Barriers of a GPU."""
 MAX_SEMAPHORES_AN_OPERATION = 16
