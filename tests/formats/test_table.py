@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -203,6 +204,28 @@ def test_csv_needs_the_collective(tmp_path):
     ):
         with pytest.raises(FormatError, match=message):
             read(tmp_path / "a.csv", hints)
+
+
+def test_an_npu_far_away_is_no_claim_on_memory(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("chunk,src,dst,reduce\n0,0,2147483646,0\n")
+    with pytest.raises(
+        FormatError, match=r"2147483647 chunks, far more than the rows move; .*--gr"
+    ):
+        read(path, Hints("all-reduce", 1 << 40))
+    path.write_text("chunk,src,dst,reduce\n0,0,5000,0\n")
+    read(path, Hints("broadcast", 64, group=[0, 5000])).verified()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_small_files_take_little_memory(tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
+    write(SAMPLES["untimed"], path)
+    tracemalloc.start()
+    read(path, Hints("all-gather", 3072))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20
 
 
 @settings(deadline=None, max_examples=100)

@@ -1,7 +1,7 @@
 """Files: what people write, read within bounds, faults named; what Weft writes, whole or not."""
 
 from weft.documents.places import PlacedError, line_of, load_yaml, placed
-from weft.documents.reading import Document, load_json, read_document
+from weft.documents.reading import Document, load_json, read_bounded, read_document
 from weft.documents.records import Words, convert, explain
 from weft.documents.writing import check_replaceable, new_file, new_folder
 
@@ -18,5 +18,6 @@ __all__ = [
     "new_file",
     "new_folder",
     "placed",
+    "read_bounded",
     "read_document",
 ]

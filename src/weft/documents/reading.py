@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -55,10 +55,24 @@ def read_document(
         raise FormatError(f"{place} {sentence}") from None
 
 
+def read_bounded(file: BinaryIO, most: int) -> bytes:
+    """All of a file, or its first `most` + 1 bytes if it has more.
+
+    Asking for so many bytes at once would take memory for all of them, whatever the file has.
+    """
+    step = max(os.fstat(file.fileno()).st_size + 1, 1 << 16)
+    parts: list[bytes] = []
+    left = most + 1
+    while left and (part := file.read(min(step, left))):
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def _read_bytes(path: Path, kind: str, most: int) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(most + 1)
+            data = read_bounded(file, most)
     except FileNotFoundError:
         raise FormatError(f"{path}: no such file") from None
     except IsADirectoryError:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Buffer
+from weft.documents import read_bounded
 from weft.errors import FormatError
 
 Int64 = NDArray[np.int64]
@@ -149,7 +150,7 @@ def read_document(path: Path) -> Document:
     reader = _Reader(path)
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = read_bounded(file, MAX_BYTES)
     except (OSError, ValueError) as error:
         raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
     if len(data) > MAX_BYTES:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm, Transfers
 from weft.documents import Document, PlacedError, new_file, placed, read_document
 from weft.errors import InputError
+from weft.formats.claims import claim_limit, claimed_chunks
 from weft.formats.imported import Hints, Imported
 
 MOST_BYTES = 4 << 30
@@ -67,10 +68,23 @@ def read_csv(path: Path, hints: Hints) -> Imported:
         transfers = _transfers(columns, lines)
         npus = 1 + max(int(transfers.src.max(initial=0)), int(transfers.dst.max(initial=0)))
         with placed("the table", ()):
+            _check_claims(hints, npus, len(document.data))
             return Algorithm((hints.demand(npus),), transfers), lines
 
     algorithm, lines = read_document(path, "table", build, MOST_BYTES)
     return Imported(algorithm, path, lambda row: f"line {lines[row]}")
+
+
+def _check_claims(hints: Hints, npus: int, total_bytes: int) -> None:
+    """Raise if the collective would have chunks without end: a row can name any NPU."""
+    ranks = npus if hints.group is None else len(hints.group)
+    moves = None if hints.moves is None else len(hints.moves)
+    claims = claimed_chunks(hints.collective or "", ranks, moves, hints.chunks or 1)
+    if claims > claim_limit(total_bytes):
+        raise InputError(
+            f"among {ranks} NPUs it would have {claims} chunks, far more than the rows move; "
+            "say who takes part with --group, or take fewer --chunks"
+        )
 
 
 def _columns(text: str) -> tuple[dict[str, Sequence[str]], list[int]]:
