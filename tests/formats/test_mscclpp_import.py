@@ -215,6 +215,10 @@ WRONG = {
         without(send_recv(), 1, 1, 2),
         r"the user of GPU 1's result reads o\[0\] of GPU 1, which holds nothing then",
     ),
+    "kinds of sums": (
+        changed(all_reduce(), f"{OPS}.3.reduce_op", "max"),
+        r"GPU 1, .* operation 3 \(rre\): reduce_op is sum, but max in operations before",
+    ),
     "protocol": (changed(all_reduce(), "protocol", "LL128"), "line 1: protocol is 'LL128'"),
     "collective": (
         changed(all_reduce(), "collective", "allgather"),

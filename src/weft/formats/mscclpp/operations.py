@@ -76,6 +76,7 @@ class Interpreter:
         self.plan, self.cells, self.fineness = plan, cells, fineness
         self.events = Events()
         self.meetings = Meetings(self.events)
+        self.sum: str | None = None  # what the plan's sums are: sum, min or max
 
     def run(self) -> None:
         """Read everything; raises InputError, which names the place."""
@@ -124,7 +125,7 @@ class _BlockReader:
         meeting: Counter[int | None],
     ) -> None:
         self.plan, self.cells, self.fineness = parent.plan, parent.cells, parent.fineness
-        self.events, self.meetings = parent.events, parent.meetings
+        self.events, self.meetings, self.parent = parent.events, parent.meetings, parent
         self.gpu, self.block, self.meeting = gpu, block, meeting
         self.threads = Threads(self.events, gpu.id, block.id)
         name = f"GPU {gpu.id}, thread block {block.id}"
@@ -240,7 +241,14 @@ class _BlockReader:
 
     def _moves(self, where: Where, operation: Operation, shape: Shape) -> None:
         if operation.reduce_op not in ("sum", "min", "max"):
-            raise InputError(f"reduce_op is '{operation.reduce_op[:20]}'")
+            raise InputError(f"reduce_op is '{operation.reduce_op[:20]}'; expected sum, min or max")
+        if shape.adds and self.parent.sum not in (None, operation.reduce_op):
+            raise InputError(
+                f"reduce_op is {operation.reduce_op}, but {self.parent.sum} in operations before; "
+                "a collective has one"
+            )
+        if shape.adds:
+            self.parent.sum = operation.reduce_op
         sources = self._sides(operation, operation.src_buff, shape.sources, "source")
         targets = self._sides(operation, operation.dst_buff, shape.targets, "destination")
         if shape.adds:
