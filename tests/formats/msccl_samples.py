@@ -67,3 +67,19 @@ def all_pairs_all_to_all(n):
         blocks += [block(2 * n - 2, [step(0, "cpy", f"i{rank}", f"o{rank}")])]
         gpus.append(gpu(rank, blocks, i=n, o=n))
     return algo("alltoall", gpus, n, inplace=0, channels=-(-n // 32))
+
+
+def one_step_all_reduce(n):
+    """Everybody sends all to everybody, who adds it up once all is there and nothing is sent."""
+    gpus = []
+    for rank in range(n):
+        blocks = []
+        for t, peer in enumerate(p for p in range(n) if p != rank):
+            steps = [step(0, "s", "i0", "s0", hasdep=1), step(1, "r", "s0", f"s{t}", hasdep=1)]
+            blocks.append(block(t, steps, send=peer, recv=peer))
+        waits = [(t, 1) for t in range(n - 1)]
+        sums = [step(t, "nop", dep=wait, cnt=0) for t, wait in enumerate(waits[:-1])]
+        sums.append(step(n - 2, "re", "s0", "i0", dep=waits[-1]))
+        sums += [step(n - 2 + t, "re", f"s{t}", "i0") for t in range(1, n - 1)]
+        gpus.append(gpu(rank, [*blocks, block(n - 1, sums)], i=1, s=n - 1))
+    return algo("allreduce", gpus, 1)

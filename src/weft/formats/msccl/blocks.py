@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from weft.formats.msccl.dialects import Dialect
 from weft.formats.msccl.document import Type
@@ -171,6 +171,7 @@ class _Steps:
 
     def __init__(self, moves: list[Move], order: Order, fusions: Fusions) -> None:
         self.moves, self.order, self.fusions = moves, order, fusions
+        self._receiving: dict[int, Step] = {}
 
     def line(self, received: list[int], sent: list[int]) -> list[Step]:
         """Receives and sends in the order of the moves, between fused steps."""
@@ -182,7 +183,7 @@ class _Steps:
                 waiting.append(message)
                 continue
             steps += self.between(waiting, sent[done : places[onward]])
-            steps.append(self.receiving(message, onward))
+            steps.append(self.receiving(message))
             waiting, done = [], places[onward] + 1
         return steps + self.between(waiting, sent[done:])
 
@@ -192,32 +193,31 @@ class _Steps:
 
     def sending(self, message: int) -> Step:
         move = self.moves[message]
-        there = self.receiving(message, self.fusions.passed_on.get(message, -1)).target
+        there = self.receiving(message).target
         return Step(Type.S, move.source, there, move.count, (2 * message,), send=message)
 
-    def receiving(self, message: int, onward: int = -1) -> Step:
+    def receiving(self, message: int) -> Step:
+        """The step that receives a message; both ends of a connection want to know it."""
+        if message not in self._receiving:
+            self._receiving[message] = self._received(message)
+        return self._receiving[message]
+
+    def _received(self, message: int) -> Step:
         move, sum_ = self.moves[message], self.fusions.added.get(message)
-        step = Step(Type.R, move.target, move.target, move.count, (2 * message + 1,), message)
-        stored = 2 * message + 1
+        onward = self.fusions.passed_on.get(message, -1)
+        source, target, stored = move.target, move.target, 2 * message + 1
+        halves: tuple[int, ...] = (stored,)
         if sum_ is not None:
-            stored = 2 * sum_.move + 1
-            step = replace(
-                step,
-                type=Type.RRC,
-                source=sum_.operand,
-                target=sum_.target,
-                halves=(*step.halves, stored),
-            )
-        elif move.reduce:
-            step = replace(step, type=Type.RRC)
-        if onward < 0:
-            return step
-        kind = Type.RCS
-        if step.type == Type.RRC:
-            kind = Type.RRCS
-            if is_dead(self.moves, self.order, stored, {2 * onward}):
-                kind, step = Type.RRS, replace(step, target=step.source)
-        return replace(step, type=kind, halves=(*step.halves, 2 * onward), send=onward)
+            source, target, stored = sum_.operand, sum_.target, 2 * sum_.move + 1
+            halves = (*halves, stored)
+        adds = sum_ is not None or move.reduce
+        kind = Type.RRC if adds else Type.R
+        if onward >= 0:
+            halves = (*halves, 2 * onward)
+            kind = Type.RRCS if adds else Type.RCS
+            if adds and is_dead(self.moves, self.order, stored, {2 * onward}):
+                kind, target = Type.RRS, source
+        return Step(kind, source, target, move.count, halves, message, onward)
 
     def alone(self, number: int) -> Step:
         move = self.moves[number]

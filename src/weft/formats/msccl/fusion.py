@@ -73,7 +73,7 @@ def is_dead(moves: list[Move], order: Order, half: int, known: set[int]) -> bool
     """Whether nobody but those known ever uses what a half wrote."""
     move = moves[half // 2]
     gone = move.target[0] == Buffer.SCRATCH or order.overwritten[half] == move.count
-    return gone and order.readers[half] <= known
+    return gone and known.issuperset(order.readers[half])
 
 
 def _additions(moves: list[Move], order: Order) -> dict[int, Added]:
@@ -93,7 +93,7 @@ def _additions(moves: list[Move], order: Order) -> dict[int, Added]:
             place = move.target if message == order.added_to[half] else move.source
             if moves[into].target != place or moves[into].count != move.count:
                 continue
-            alone = order.readers[message] == {half}
+            alone = set(order.readers[message]) == {half}
             kept = target == moves[into].target
             fits = alone and (kept or is_dead(moves, order, message, {half}))
             if fits and not _overlap(operand, target, move.count):

@@ -28,7 +28,7 @@ def merged(moves: list[Move], order: Order, most: int) -> list[Move]:
             group = [number]
             groups.append(group)
             open_groups[move.src, move.dst] = group
-    together = [_together(moves, group) for group in groups]
+    together = [_together(moves, group) if len(group) > 1 else moves[group[0]] for group in groups]
     return sorted(together, key=lambda move: move.rows[-1])
 
 
@@ -84,7 +84,7 @@ def _waits_no_longer(moves: list[Move], order: Order, first: int, number: int) -
         for cause in order.before[half]:
             key = _line(moves, cause)
             latest[key] = max(latest.get(key, -1), cause)
-    causes = order.before[2 * number] | order.before[2 * number + 1]
+    causes = order.before[2 * number] + order.before[2 * number + 1]
     return all(cause <= latest.get(_line(moves, cause), -1) for cause in causes)
 
 

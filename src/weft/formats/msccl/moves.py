@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from weft.algorithm import Transfers
+from weft.algorithm import Buffer, Transfers
 from weft.algorithm.memory import Memory
 
 Place = tuple[int, int]  # a buffer and the first of its slots
@@ -53,10 +53,10 @@ class Order:
         How many of the slots this one wrote are written again.
     """
 
-    before: list[set[int]]
+    before: list[list[int]]
     read: list[int]
     added_to: list[int]
-    readers: list[set[int]]
+    readers: list[list[int]]
     overwritten: list[int]
 
 
@@ -95,59 +95,65 @@ def _times(timed: Transfers, rows: int) -> tuple[list[int], list[int]]:
     return times[0], times[1]
 
 
-@dataclass(eq=False)
-class _Slot:
-    writer: int = -1
-    readers: list[int] = field(default_factory=list)
-
-
 def order_of(moves: list[Move]) -> Order:
     """Follow the moves one after the other: reads after writes, writes after both."""
     halves = 2 * len(moves)
-    order = Order(
-        [set() for _ in range(halves)],
-        [-1] * halves,
-        [-1] * halves,
-        [set() for _ in range(halves)],
-        [0] * halves,
+    memory = _Memory(
+        Order(
+            [[] for _ in range(halves)],
+            [-1] * halves,
+            [-1] * halves,
+            [[] for _ in range(halves)],
+            [0] * halves,
+        )
     )
-    slots: dict[tuple[int, int, int], _Slot] = {}
-
-    def reach(gpu: int, place: Place, count: int) -> list[_Slot]:
-        buffer, first = place
-        keys = [(gpu, buffer, first + i) for i in range(count)]
-        return [slots.setdefault(key, _Slot()) for key in keys]
-
     for number, move in enumerate(moves):
-        _read(order, reach(move.src, move.source, move.count), 2 * number + move.local)
-        _write(order, reach(move.dst, move.target, move.count), 2 * number + 1, move.reduce)
-    return order
+        memory.read(_slots(move.src, move.source, move.count), 2 * number + move.local)
+        memory.write(_slots(move.dst, move.target, move.count), 2 * number + 1, move.reduce)
+    return memory.order
 
 
-def _read(order: Order, slots: list[_Slot], half: int) -> None:
-    writers = {slot.writer for slot in slots}
-    if len(writers) == 1:
-        (order.read[half],) = writers
-    for slot in slots:
-        if slot.writer >= 0:
-            order.before[half].add(slot.writer)
-            order.readers[slot.writer].add(half)
-        slot.readers.append(half)
+def _slots(gpu: int, place: Place, count: int) -> range:
+    """Numbers for slots, of which each GPU has its own."""
+    first = (gpu * len(Buffer) + place[0]) << 32 | place[1]
+    return range(first, first + count)
 
 
-def _write(order: Order, slots: list[_Slot], half: int, adds: bool) -> None:
-    writers = {slot.writer for slot in slots}
-    if adds and len(writers) == 1 and not any(slot.readers for slot in slots):
-        (order.added_to[half],) = writers
-    for slot in slots:
-        order.before[half].update(slot.readers)
-        if slot.writer >= 0:
-            order.overwritten[slot.writer] += 1
-            order.before[half].add(slot.writer)
-            if adds:
-                order.readers[slot.writer].add(half)
-        slot.writer, slot.readers = half, []
-    order.before[half].discard(half)
+class _Memory:
+    """Who wrote each slot last, and who has read it since."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self._writer: dict[int, int] = {}
+        self._readers: dict[int, list[int]] = {}
+
+    def read(self, slots: range, half: int) -> None:
+        order, writer = self.order, -1
+        writers = [self._writer.get(slot, -1) for slot in slots]
+        for slot, writer in zip(slots, writers, strict=True):
+            self._readers.setdefault(slot, []).append(half)
+            if writer >= 0:
+                order.before[half].append(writer)
+                order.readers[writer].append(half)
+        if writers.count(writer) == len(writers):
+            order.read[half] = writer
+
+    def write(self, slots: range, half: int, adds: bool) -> None:
+        order, writer = self.order, -1
+        writers = [self._writer.get(slot, -1) for slot in slots]
+        fresh = True
+        for slot, writer in zip(slots, writers, strict=True):
+            readers = self._readers.pop(slot, ())
+            fresh = fresh and not readers
+            order.before[half] += [reader for reader in readers if reader != half]
+            if writer >= 0:
+                order.overwritten[writer] += 1
+                order.before[half].append(writer)
+                if adds:
+                    order.readers[writer].append(half)
+            self._writer[slot] = half
+        if adds and fresh and writers.count(writer) == len(writers):
+            order.added_to[half] = writer
 
 
 def add_dependencies(order: Order, moves: list[Move], rows: Transfers) -> int:
@@ -168,7 +174,7 @@ def add_dependencies(order: Order, moves: list[Move], rows: Transfers) -> int:
         first, last = of_row[row][0], of_row[earlier][-1]
         half = 2 * first + moves[first].local
         if moves[last].dst == moves[first].src:
-            order.before[half].add(2 * last + 1)
+            order.before[half].append(2 * last + 1)
         elif 2 * last not in order.before[2 * first + 1]:
             dropped += not _implied(order, 2 * last + 1, half)
     return dropped

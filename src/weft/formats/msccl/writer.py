@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from weft.algorithm import Algorithm
@@ -11,7 +12,7 @@ from weft.documents import new_file
 from weft.errors import InputError, unknown_name
 from weft.formats.msccl.blocks import Block, assign_channels, blocks_of
 from weft.formats.msccl.dialects import DIALECTS, PROTOCOLS, Dialect
-from weft.formats.msccl.fusion import fusions_of
+from weft.formats.msccl.fusion import connection_of, fusions_of
 from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
 from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
@@ -47,10 +48,12 @@ def write(
     heading = heading_of(memory, dialect, protocol, name)
     moves = moves_of(memory, runtime.count, algorithm.transfers)
     order = order_of(moves)
-    add_dependencies(order, moves, memory.transfers)
-    moves = merged(moves, order, runtime.count)
-    order = order_of(moves)
     dropped = add_dependencies(order, moves, memory.transfers)
+    together = merged(moves, order, runtime.count)
+    if len(together) < len(moves):
+        moves = together
+        order = order_of(moves)
+        dropped = add_dependencies(order, moves, memory.transfers)
     gpus, channels = _gpus(moves, order, len(memory.ranks), runtime)
     check_limits(gpus, runtime, dialect)
     lines = [heading.start(channels)]
@@ -83,7 +86,7 @@ def _gpus(
     """
     found: list[Numbered] = []
     channels = 0
-    for lanes in _LANES:
+    for lanes in _LANES[_fewest(moves, dialect.steps) :]:
         blocks = _running(moves, order, lanes, dialect.blocks)
         if not assign_channels(blocks, dialect):
             if not found:
@@ -100,6 +103,15 @@ def _gpus(
         if longest(found) <= dialect.steps:
             break
     return found, channels
+
+
+def _fewest(moves: list[Move], most: int) -> int:
+    """The first number of lanes, by its place, with which every message could have its step."""
+    for at, lanes in enumerate(_LANES):
+        lengths = Counter(connection_of(move, lanes) for move in moves if not move.local)
+        if max(lengths.values(), default=0) <= most:
+            return at
+    return len(_LANES) - 1
 
 
 def _running(moves: list[Move], order: Order, lanes: int, most: int) -> list[Block]:
