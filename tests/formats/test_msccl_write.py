@@ -232,12 +232,15 @@ def test_too_many_peers_share_blocks(tmp_path, limited) -> None:
     ("limits", "sentence"),
     [
         ({"steps": 1}, r"GPU 0, thread block \d+ has \d+ steps; msccl loads up to 1; take fewer"),
-        ({"blocks": 1}, r"GPU 0 has 2 thread blocks; msccl loads up to 1; use fewer peers"),
+        ({"blocks": 1}, r"GPU 0 has 2 thread blocks; msccl loads up to 1; take fewer chunks, or"),
         ({"nodes": 20}, r"GPU 0 has \d+ elements; msccl loads up to 20; take fewer chunks"),
         ({"gpus": 3}, "4 GPUs; msccl loads up to 3"),
         ({"slots": 20}, "GPU 0 has 24 chunks in its input; msccl numbers up to 20; take fewer"),
         ({"waited_for": 0}, "thread blocks that others wait for; msccl can name 0; use fewer"),
-        ({"peers": 1, "channels": 1}, "need more than 1 channels of 1 peers; use fewer peers"),
+        (
+            {"peers": 1, "channels": 1},
+            "need more than 1 channels of 1 peers; take fewer chunks, or",
+        ),
     ],
 )
 def test_limits_are_named(tmp_path, limited, limits, sentence) -> None:

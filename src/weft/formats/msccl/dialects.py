@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PROTOCOLS = ("Simple", "LL", "LL128")
+FEWER_PEERS = "take fewer chunks, or an algorithm in which a GPU talks to fewer others"
 MAX_FUSED_SUMS = 16  # local sums into one place that are done at once
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weft.algorithm import Buffer
 from weft.errors import InputError
 from weft.formats.msccl.blocks import Block, Step
-from weft.formats.msccl.dialects import MAX_FUSED_SUMS, Dialect
+from weft.formats.msccl.dialects import FEWER_PEERS, MAX_FUSED_SUMS, Dialect
 from weft.formats.msccl.document import BUFFERS, Type
 from weft.formats.msccl.moves import Order, Place
 from weft.formats.msccl.steps import READS_SRC, WRITES_DST
@@ -130,12 +130,12 @@ def check_limits(gpus: list[Numbered], dialect: Dialect, name: str) -> None:
         if len(gpu.blocks) > dialect.blocks:
             raise InputError(
                 f"{where} has {len(gpu.blocks)} thread blocks; {name} loads up to "
-                f"{dialect.blocks}; use fewer peers of a GPU"
+                f"{dialect.blocks}; {FEWER_PEERS}"
             )
         if gpu.awaited > dialect.waited_for:
             raise InputError(
                 f"{where} has {gpu.awaited} thread blocks that others wait for; {name} can name "
-                f"{dialect.waited_for}; use fewer peers of a GPU"
+                f"{dialect.waited_for}; {FEWER_PEERS}"
             )
         nodes = 1 + len(gpus) + len(gpu.blocks) + sum(map(len, gpu.lines))
         if nodes > dialect.nodes:

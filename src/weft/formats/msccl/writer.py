@@ -11,7 +11,7 @@ from weft.algorithm.memory import Memory, lay_out
 from weft.documents import new_file
 from weft.errors import InputError, unknown_name
 from weft.formats.msccl.blocks import Block, assign_channels, blocks_of
-from weft.formats.msccl.dialects import DIALECTS, PROTOCOLS, Dialect
+from weft.formats.msccl.dialects import DIALECTS, FEWER_PEERS, PROTOCOLS, Dialect
 from weft.formats.msccl.fusion import connection_of, fusions_of
 from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
@@ -92,7 +92,7 @@ def _gpus(
             if not found:
                 raise InputError(
                     f"the connections between GPUs need more than {dialect.channels} channels of "
-                    f"{dialect.peers} peers; use fewer peers of a GPU"
+                    f"{dialect.peers} peers; {FEWER_PEERS}"
                 )
             break
         by_gpu: list[list[Block]] = [[] for _ in range(count)]
