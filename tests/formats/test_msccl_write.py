@@ -236,10 +236,10 @@ def test_too_many_peers_share_blocks(tmp_path, limited) -> None:
         ({"nodes": 20}, r"GPU 0 has \d+ elements; msccl loads up to 20; take fewer chunks"),
         ({"gpus": 3}, "4 GPUs; msccl loads up to 3"),
         ({"slots": 20}, "GPU 0 has 24 chunks in its input; msccl numbers up to 20; take fewer"),
-        ({"waited_for": 0}, "thread blocks that others wait for; msccl can name 0; use fewer"),
+        ({"waited_for": 0}, "thread blocks that others wait for; msccl can name 0; take fewer"),
         (
             {"peers": 1, "channels": 1},
-            "need more than 1 channels of 1 peers; take fewer chunks, or",
+            "need more than 1 channels of 1 peers; take fewer chunks",
         ),
     ],
 )
