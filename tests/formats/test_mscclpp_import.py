@@ -121,6 +121,14 @@ def test_sizes_follow_the_plan_and_hints(tmp_path: Path) -> None:
     assert load(plan, tmp_path, Hints(size=999)).algorithm.demands[0].size == 999
 
 
+def test_sizes_below_the_alignment_leave_no_chunk_empty(tmp_path: Path) -> None:
+    assert load(all_reduce(), tmp_path, Hints(size=7)).verified().chunks.bytes.sum() == 7
+    with pytest.raises(FormatError, match="has 4 chunks, but 3 B is less than 1 B each"):
+        load(all_reduce(), tmp_path, Hints(size=3))
+    with pytest.raises(FormatError, match="cuts a share in 2 chunks, not 5"):
+        load(all_reduce(), tmp_path, Hints(chunks=5))
+
+
 def without(plan: Plan, rank: int, block: int, op: int) -> Plan:
     plan = copy.deepcopy(plan)
     del plan["gpus"][rank]["threadblocks"][block]["ops"][op]

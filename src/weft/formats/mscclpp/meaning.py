@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from weft.collective import PATTERNS, Collective, Move, all_reduce_of, custom
+from weft.collective.model import DEFAULT_ALIGNMENT
 from weft.documents import PlacedError
 from weft.errors import InputError, unknown_name
 from weft.formats.imported import Hints
@@ -27,13 +28,23 @@ def collective_of(plan: Plan, hints: Hints, fineness: int) -> Collective:
         shares, chunks = _shares(plan, kind, group)
         size = _size(plan, hints, kind, max(shares) * chunks)
         pieces = chunks * fineness
+        alignment = _alignment(size, max(shares) * pieces)
         if kind == "all-reduce":
             if pieces % len(group):
-                return all_reduce_of(group, size, pieces)
+                return all_reduce_of(group, size, pieces, alignment=alignment)
             pieces //= len(group)
-        return Collective.of(kind, group, size, pieces, hints.root)
+        if hints.chunks not in (None, pieces):
+            raise InputError(f"the plan cuts a share in {pieces} chunks, not {hints.chunks}")
+        return Collective.of(kind, group, size, pieces, hints.root, alignment)
     except InputError as error:
         raise PlacedError(str(error), ["collective"]) from None
+
+
+def _alignment(size: int, chunks: int) -> int:
+    """Where chunks may begin so that none of them is empty."""
+    if size < chunks:
+        raise InputError(f"the plan has {chunks} chunks, but {size} B is less than 1 B each")
+    return DEFAULT_ALIGNMENT if size >= DEFAULT_ALIGNMENT * chunks else 1
 
 
 def _group(plan: Plan, hints: Hints) -> tuple[int, ...]:

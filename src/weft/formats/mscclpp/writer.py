@@ -68,7 +68,7 @@ def save(
     InputError
         The algorithm does not fit in a plan, or an option makes no sense.
     """
-    _check_options(gpus_per_node, threads, thread_blocks)
+    _check_options(name, gpus_per_node, threads, thread_blocks)
     memory = lay_out(algorithm)
     _check_whole(memory)
     plan = plan_of(memory, gpus_per_node, thread_blocks)
@@ -334,7 +334,11 @@ def _check_whole(memory: Memory) -> None:
         )
 
 
-def _check_options(gpus_per_node: int | None, threads: int, thread_blocks: int) -> None:
+def _check_options(
+    name: str | None, gpus_per_node: int | None, threads: int, thread_blocks: int
+) -> None:
+    if name is not None and not (name.strip() and name.isprintable()):
+        raise InputError(f"the name is {name[:80]!a}; expected some that can be printed")
     if gpus_per_node is not None and gpus_per_node < 1:
         raise InputError(f"{gpus_per_node} GPUs per node; expected 1 or more")
     if not 32 <= threads <= 1024:
