@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,12 @@ def test_plans_for_several_nodes(traces, tmp_path):
         (["out/weft", "out"], "is, or holds, what is read"),
         (["a.json", "a.json"], "is, or holds, what is read"),
         (["link.json", "a.json"], "is, or holds, what is read"),
+        (["out", "out/weft.0.et", "--to", "csv"], "weft.0.et lies in what is read"),
+        (["out/weft", "out/weft.0.et", "--to", "csv"], "weft.0.et lies in what is read"),
+        (["out", "out/rows.csv"], "rows.csv lies in what is read"),
+        (["out", "pipe", "--to", "csv"], "pipe: cannot be written: it is a device or a pipe"),
+        (["no\nsuch", "x"], r"no\nsuch: No such file or directory"),
+        (["out", "x.json", "--to", "mscclpp", "--name", " "], "the name is ' '; expected"),
         (["nowhere", "x"], "nowhere: No such file or directory"),
         (["text", "x"], "is in no format Weft knows"),
         (["out", "x.doc"], "files that end in .doc (known: .xml, .json, .csv, none for"),
@@ -141,6 +148,7 @@ def test_what_makes_no_sense_is_refused(arguments, words, traces, tmp_path):
     (tmp_path / "a.csv").write_text("chunk,src,dst,reduce\n0,0,1,0\n")
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "link.json").symlink_to("a.json")
+    os.mkfifo(tmp_path / "pipe")
     before = sorted(str(file) for file in tmp_path.rglob("*"))
     assert words in refused("convert", *arguments, cwd=tmp_path)
     assert sorted(str(file) for file in tmp_path.rglob("*")) == before

@@ -42,7 +42,8 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(141)
     except WeftError as error:
-        click.echo(f"weft: {error}", err=True)
+        sentence = "\\n".join(str(error).splitlines())  # a path may have lines
+        click.echo(f"weft: {sentence}", err=True)
         sys.exit(2)
     except MemoryError:
         click.echo("weft: not enough memory for this; try fewer chunks or NPUs", err=True)

@@ -65,6 +65,12 @@ class Conversion:
             target in source.parents and not FORMATS[self.target_format].suffix
         ):
             raise InputError(f"{self.target} is, or holds, what is read; choose another place")
+        # A folder of traces may be named by itself, by a file of it or by their common prefix.
+        folder = source if source.is_dir() else source.parent
+        if (source.is_dir() and source in target.parents) or (
+            self.source_format == "chakra" and target.parent == folder and target.suffix == ".et"
+        ):
+            raise InputError(f"{self.target} lies in what is read; choose another place")
 
     def read(self) -> Algorithm:
         """The source's algorithm, verified; what is wrong is a FormatError with the place."""
