@@ -14,9 +14,14 @@ from weft.errors import FormatError
 
 
 def new_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Write `data` beside `path`, then rename; `mode` as far as the user's mask allows."""
+    """Write `data` beside `path`, then rename; `mode` as far as the user's mask allows.
+
+    Only a file is replaced: to rename over a device would remove it for everybody.
+    """
     scratch = None
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise FormatError(f"{path}: cannot be written: it is a device or a pipe, not a file")
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".weft-", delete=False) as file:
             scratch = Path(file.name)
             file.write(data)
