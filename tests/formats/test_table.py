@@ -222,7 +222,7 @@ def test_small_files_take_little_memory(tmp_path, suffix):
     path = tmp_path / f"a.{suffix}"
     write(SAMPLES["untimed"], path)
     tracemalloc.start()
-    read(path, Hints("all-gather", 3072))
+    read(path, Hints("all-gather", 3003))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 << 20
