@@ -55,6 +55,7 @@ CASES = {
     "stranger": (_set(0, 0, comm_dst=7), "node 0 names NPU 7, but ranks are 0 to 2"),
     "negative": (_set(0, 0, comm_dst=-1), "node 0 names NPU -1, but ranks are 0 to 2"),
     "itself": (_set(0, 0, comm_dst=0), "node 0 moves data from its NPU to itself"),
+    "everything": (_set(0, 0, comm_size=1 << 62), r"node 0 moves \d+ B; expected \d+ B at most"),
     "nothing": (_set(0, 0, comm_size=0), "node 0 moves 0 B; expected 1 B or more"),
     "huge": (_set(0, 0, comm_size=1 << 62), "node 0 moves 4611686018427387904 B"),
     "tag below": (_set(0, 0, comm_tag=-5), "node 0 has tag -5; expected 0 to 2147483647"),

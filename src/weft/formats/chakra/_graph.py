@@ -196,7 +196,8 @@ class _Rank:
         for wrong, text in (
             ((self.peer < 0) | (self.peer >= ranks), "names NPU {peer}, but ranks are 0 to {last}"),
             (self.peer == rank, "moves data from its NPU to itself"),
-            ((self.size < 1) | (self.size > MAX_BYTES), "moves {size} B; expected 1 B or more"),
+            (self.size < 1, "moves {size} B; expected 1 B or more"),
+            (self.size > MAX_BYTES, f"moves {{size}} B; expected {MAX_BYTES} B at most"),
             ((self.tag < 0) | (self.tag > MAX_TAG), "has tag {tag}; expected 0 to 2147483647"),
         ):
             for node in np.flatnonzero(moves & wrong)[:1]:
