@@ -12,7 +12,7 @@ void bind_steiner(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);
 void bind_unicast(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);
-void bind_direct(nanobind::module_& module);
+void bind_simulate(nanobind::module_& module);
 void bind_flow(nanobind::module_& module);
 void bind_trace_flow(nanobind::module_& module);
 void bind_program(nanobind::module_& module);

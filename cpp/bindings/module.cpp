@@ -11,7 +11,7 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_unicast(module);
     weft::bindings::bind_steiner(module);
     weft::bindings::bind_bound(module);
-    weft::bindings::bind_direct(module);
+    weft::bindings::bind_simulate(module);
     weft::bindings::bind_flow(module);
     weft::bindings::bind_trace_flow(module);
     weft::bindings::bind_program(module);

@@ -124,18 +124,58 @@ def tighten(
     chunks: int,
     bytes: int,  # noqa: A002
 ) -> tuple[Int32, Int64, Int64]: ...  # order, start, end
-def direct(
+def forward(
+    network: Network,
+    cost: CostModel,
+    src: Int32,
+    dst: Int32,
+    reach: Int32,
+    largest: int,
+    set_offsets: Int64,
+    set_members: Int32,
+) -> tuple[Int64, Int32, Int32, Int32, Int64, Int32, int]: ...
+
+# hop offsets, src, dst, route, route offsets, route links, first message without a path
+def nearest(
     network: Network,
     cost: CostModel,
     holders: Int32,
     taker: Int32,
     reach: Int32,
-    bytes: Int64,  # noqa: A002
+    largest: int,
     set_offsets: Int64,
     set_members: Int32,
-) -> tuple[Int32, Int32, Int32, Int32, Int64, Int64, Int64, Int32, int]: ...
+) -> Int32: ...
 
-# message, src, dst, route, start, end, route offsets, route links, first message without a path
+class Simulation:
+    """Rows of an algorithm on a network, with what they wait for."""
+
+    def __init__(
+        self,
+        *,
+        network: Network,
+        cost: CostModel,
+        route_offsets: Int64,
+        route_links: Int32,
+        chunk: Int32,
+        src: Int32,
+        dst: Int32,
+        reduce: NDArray[np.uint8],
+        route: Int32,
+        src_place: Int32,
+        dst_place: Int32,
+        dep_offsets: Int64,
+        deps: Int64,
+        bytes: Int64,  # noqa: A002
+        summed: NDArray[np.uint8],
+        chained: NDArray[np.uint8],
+        planned_end: Int64,
+        reducer: int,
+    ) -> None: ...
+    def first_come(self) -> tuple[Int64, Int64, Int64]: ...  # start, end; busy, by link
+    def as_planned(self, start: Int64) -> tuple[Int64, Int64, Int64]: ...
+    def critical_path(self, start: Int64, end: Int64) -> tuple[Int32, NDArray[np.uint8], Int32]: ...
+
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
 def time_for_chunks(
     opens: Int64,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.baselines import BASELINES
 from weft.bound import quick_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
@@ -27,7 +28,7 @@ _ALIKE = 1 - 1 / 64
 _CLOSE = 1.02
 
 
-METHODS = ("auto", "matching", "unicast", "trees", "steiner", "direct")
+METHODS = ("auto", "matching", "unicast", "trees", "steiner", *BASELINES)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from weft.algorithm import Algorithm
-from weft.baselines import direct
+from weft.baselines import BASELINES, baseline
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
 from weft.synthesis.engines import Settings, plan, plan_any
@@ -26,8 +26,8 @@ _BY_TREES = ("all-reduce", "broadcast", "reduce")
 
 def planned(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """One plan for all chunks of the demands together: the best of those worth trying."""
-    if settings.method == "direct":
-        return direct(topology, demands, settings.cost)
+    if settings.method in BASELINES:
+        return baseline(settings.method, topology, demands, settings.cost)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
     first = timed(topology, settings, demands, *_phases(topology, settings, demands, chunks))
     deliveries = _deliveries(chunks)
@@ -55,7 +55,7 @@ def _others(
         schedule, method = plan_any(topology, chunks, settings)
         yield timed(topology, settings, demands, [schedule], method)
     if chunks.are_pairs:
-        yield direct(topology, demands, settings.cost)
+        yield baseline("direct", topology, demands, settings.cost)
 
 
 def timed(

@@ -1,0 +1,113 @@
+// What decided how long a run took, found backwards from its end.
+#include <algorithm>
+#include <tuple>
+
+#include "route_times.h"
+#include "simulate.h"
+
+namespace weft {
+namespace {
+
+class Backwards {
+  public:
+    Backwards(const Run& run, const Simulated& done)
+        : run_(run), done_(done), times_(run.network, run.routes, run.cost) {
+        for (std::int32_t row = 0; row < run.waits.rows; ++row) {
+            const auto links = run.routes[run.route[row]];
+            const auto& holds = times(row).holds;
+            for (std::size_t k = 0; k < links.size(); ++k)
+                released_.push_back(
+                    {links[k], done.start[row] + holds[k].offset + holds[k].length, row});
+        }
+        std::sort(released_.begin(), released_.end());
+    }
+
+    CriticalPath find() {
+        if (done_.end.empty()) return {};
+        const auto last = std::max_element(done_.end.begin(), done_.end.end());
+        auto row = static_cast<std::int32_t>(last - done_.end.begin());
+        const auto most = done_.end.size();
+        while (path_.row.size() < most) {  // rows without duration could go in circles
+            const auto [before, cause, link] = reason(row);
+            path_.row.push_back(row);
+            path_.cause.push_back(cause);
+            path_.link.push_back(link);
+            if (cause == Cause::start) break;
+            row = before;
+        }
+        std::reverse(path_.row.begin(), path_.row.end());
+        std::reverse(path_.cause.begin(), path_.cause.end());
+        std::reverse(path_.link.begin(), path_.link.end());
+        return std::move(path_);
+    }
+
+  private:
+    struct Reason {
+        std::int32_t before = -1;
+        Cause cause = Cause::start;
+        std::int32_t link = -1;
+    };
+    struct Release {
+        std::int32_t link;
+        ps time;
+        std::int32_t row;
+        auto operator<=>(const Release&) const = default;
+    };
+
+    const RouteTimes& times(std::int32_t row) {
+        return times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
+    }
+
+    Reason reason(std::int32_t row) {
+        if (const auto before = added_before(row); before >= 0) return {before, Cause::adding};
+        if (const auto before = brought(row, done_.start[row]); before >= 0)
+            return {before, Cause::data};
+        const auto links = run_.routes[run_.route[row]];
+        for (std::size_t k = 0; k < links.size(); ++k) {
+            const ps begin = done_.start[row] + times(row).holds[k].offset;
+            const Release wanted{links[k], begin, -1};
+            const auto found = std::lower_bound(released_.begin(), released_.end(), wanted);
+            if (found != released_.end() && found->link == links[k] && found->time == begin &&
+                found->row != row)
+                return {found->row, Cause::link, links[k]};
+        }
+        return {};
+    }
+
+    // The row that was added on the same NPU just before this one could be, if it had to wait.
+    std::int32_t added_before(std::int32_t row) {
+        if (run_.reducer == 0 || !run_.rows.reduce[row]) return -1;
+        const ps adding = serialization(run_.bytes[run_.rows.chunk[row]], run_.reducer);
+        const ps began = done_.end[row] - adding;
+        if (began <= done_.start[row] + times(row).duration) return -1;
+        for (std::int32_t other = 0; other < run_.waits.rows; ++other)
+            if (run_.rows.reduce[other] && run_.rows.dst[other] == run_.rows.dst[row] &&
+                done_.end[other] == began)
+                return other;
+        return -1;
+    }
+
+    // A row that this one waits for, itself or through joins, and that ends at `time`.
+    std::int32_t brought(std::int32_t node, ps time) const {
+        for (auto wait : run_.waits.waits[node]) {
+            if (wait < run_.waits.rows && done_.end[wait] == time) return wait;
+            if (wait < run_.waits.rows) continue;
+            if (const auto found = brought(wait, time); found >= 0) return found;
+        }
+        return -1;
+    }
+
+    const Run& run_;
+    const Simulated& done_;
+    TimesBySize times_;
+    std::vector<Release> released_;
+    CriticalPath path_;
+};
+
+}  // namespace
+
+CriticalPath critical_path(const Run& run, const Simulated& done) {
+    return Backwards(run, done).find();
+}
+
+}  // namespace weft

@@ -1,0 +1,219 @@
+// Running rows in the order in which they were planned: the earliest times that keep it.
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "radix.h"
+#include "route_times.h"
+#include "simulate.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int32_t nobody = -1;
+constexpr int most_passes = 1000;
+
+// Starts are found from below: nothing may start before what it comes after, and all start at 0 until
+// something says otherwise. One pass in order of planned starts settles most networks. Behind
+// switches a row can hold a link before a row that starts earlier, so passes go on while something
+// moves; the plan itself meets every condition, so they end below it.
+class AsPlanned {
+  public:
+    AsPlanned(const Run& run, std::span<const ps> start, std::span<const ps> end)
+        : run_(run), planned_start_(start), planned_end_(end),
+          times_(run.network, run.routes, run.cost),
+          leader_(start.size()),
+          before_adding_(run.reducer > 0 ? start.size() : 0, nobody),
+          end_(run.waits.size(), 0), planned_node_end_(end.begin(), end.end()),
+          done_{std::vector<ps>(start.size(), 0), {}, std::vector<ps>(run.network.links(), 0)} {}
+
+    Simulated simulate() && {
+        find_order();
+        find_multicasts();
+        find_link_orders();
+        if (run_.reducer > 0) find_adding_orders();
+        int passes = 0;
+        while (pass())
+            if (++passes == most_passes)
+                throw std::runtime_error("the planned order on links cannot be kept");
+        end_.resize(planned_start_.size());
+        done_.end = std::move(end_);
+        return std::move(done_);
+    }
+
+  private:
+    const RouteTimes& times(std::int32_t row) {
+        return times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
+    }
+
+    // Rows of one chunk that leave one NPU at one time over one link start with the first of them.
+    void find_multicasts() {
+        std::iota(leader_.begin(), leader_.end(), 0);
+        if (run_.network.copies.empty()) return;
+        const auto key = [&](std::int32_t row) {
+            const auto links = run_.routes[run_.route[row]];
+            return std::tuple(run_.rows.chunk[row], run_.rows.src[row], planned_start_[row],
+                              links.empty() ? -1 - row : links.front());
+        };
+        std::vector<std::int32_t> sorted(leader_);
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [&](auto a, auto b) { return key(a) < key(b); });
+        for (std::size_t i = 1; i < sorted.size(); ++i)
+            if (key(sorted[i]) == key(sorted[i - 1])) leader_[sorted[i]] = leader_[sorted[i - 1]];
+    }
+
+    // For every link of every row, who holds it before; each multicast counts once a link.
+    void find_link_orders() {
+        struct Held {
+            ps begin;
+            std::int32_t row;
+            std::int64_t at;  // in before_
+        };
+        std::vector<std::int32_t> count(run_.network.links(), 0);
+        first_.reserve(planned_start_.size() + 1);
+        first_.push_back(0);
+        for (std::size_t row = 0; row < planned_start_.size(); ++row) {
+            const auto links = run_.routes[run_.route[row]];
+            for (auto link : links) ++count[link];
+            first_.push_back(first_.back() + static_cast<std::int64_t>(links.size()));
+        }
+        before_.assign(static_cast<std::size_t>(first_.back()), nobody);
+        Rows holds;  // by link: where its holds begin in `held`
+        holds.offsets.resize(count.size() + 1, 0);
+        std::partial_sum(count.begin(), count.end(), holds.offsets.begin() + 1);
+        std::vector<Held> held(before_.size());
+        std::vector<std::int64_t> next(holds.offsets.begin(), holds.offsets.end() - 1);
+        for (auto row : order_) {
+            if (row >= run_.waits.rows) continue;
+            const auto& spans = times(row).holds;
+            const auto links = run_.routes[run_.route[row]];
+            for (std::size_t k = 0; k < links.size(); ++k)
+                held[next[links[k]]++] = {planned_start_[row] + spans[k].offset, row,
+                                          first_[row] + static_cast<std::int64_t>(k)};
+        }
+        for (std::size_t link = 0; link < count.size(); ++link) {
+            const auto begin = held.begin() + holds.offsets[link];
+            const auto end = held.begin() + holds.offsets[link + 1];
+            const auto earlier = [](const Held& a, const Held& b) { return a.begin < b.begin; };
+            if (!std::is_sorted(begin, end, earlier)) std::stable_sort(begin, end, earlier);
+            std::int32_t last = nobody, before_last = nobody;
+            for (auto one = begin; one != end; ++one) {
+                const bool same = last != nobody && leader_[one->row] == leader_[last];
+                if (!same) {
+                    before_last = last;
+                    const auto k = static_cast<std::size_t>(one->at - first_[one->row]);
+                    done_.busy[link] += times(one->row).holds[k].length;
+                }
+                before_[one->at] = before_last;
+                last = one->row;
+            }
+        }
+    }
+
+    void find_adding_orders() {
+        std::vector<std::int32_t> last(run_.network.npus, nobody);
+        for (auto row : order_by({planned_end_.begin(), planned_end_.end()})) {
+            if (!run_.rows.reduce[row]) continue;
+            before_adding_[row] = std::exchange(last[run_.rows.dst[row]], row);
+        }
+    }
+
+    // Nodes in the order in which they are planned. A join is planned to end when the last of those it
+    // stands for is; it comes before the rows that start then, and after those that take no time.
+    void find_order() {
+        planned_node_end_.resize(run_.waits.size(), 0);
+        std::vector<ps> key(run_.waits.size());
+        for (auto join = run_.waits.rows; join < run_.waits.size(); ++join) {
+            for (auto node : run_.waits.waits[join])
+                planned_node_end_[join] = std::max(planned_node_end_[join], planned_node_end_[node]);
+            key[join] = 4 * planned_node_end_[join] + 1;
+        }
+        for (std::int32_t row = 0; row < run_.waits.rows; ++row)
+            key[row] = 4 * planned_start_[row] + (planned_end_[row] > planned_start_[row] ? 2 : 0);
+        order_ = order_by(key);
+    }
+
+    // Moves every node behind what it comes after; says whether anything moved.
+    bool pass() {
+        moved_ = false;
+        for (auto node : order_) {
+            if (node >= run_.waits.rows) {
+                for (auto one : run_.waits.waits[node]) raise(end_[node], end_[one]);
+                continue;
+            }
+            ps& start = done_.start[leader_[node]];
+            raise(start, std::max(after_waits(node), after_links(node)));
+            done_.start[node] = start;
+            raise(end_[node], end_of(node));
+        }
+        return moved_;
+    }
+
+    void raise(ps& known, ps least) {
+        if (least <= known) return;
+        known = least;
+        moved_ = true;
+    }
+
+    ps after_waits(std::int32_t row) {
+        ps start = 0;
+        for (auto node : run_.waits.waits[row]) {
+            const ps planned = planned_node_end_[node];
+            if (planned <= planned_start_[row]) start = std::max(start, end_[node]);
+            else if (planned <= planned_end_[row])  // only what it writes must wait
+                start = std::max(start, end_[node] - times(row).duration);
+        }
+        return start;
+    }
+
+    ps after_links(std::int32_t row) {
+        ps start = 0;
+        const auto holds = times(row).holds;  // a copy: `times` may give up what it gave
+        const auto links = run_.routes[run_.route[row]];
+        for (std::size_t k = 0; k < links.size(); ++k) {
+            const auto before = before_[first_[row] + static_cast<std::int64_t>(k)];
+            if (before == nobody) continue;
+            const Hold hold = hold_of(before, links[k]);
+            start = std::max(start, done_.start[before] + hold.offset + hold.length -
+                                        holds[k].offset);
+        }
+        return start;
+    }
+
+    Hold hold_of(std::int32_t row, std::int32_t link) {
+        const auto links = run_.routes[run_.route[row]];
+        return times(row).holds[std::find(links.begin(), links.end(), link) - links.begin()];
+    }
+
+    ps end_of(std::int32_t row) {
+        const ps arrived = done_.start[row] + times(row).duration;
+        if (run_.reducer == 0 || !run_.rows.reduce[row]) return arrived;
+        const auto before = before_adding_[row];
+        const ps free = before == nobody ? 0 : end_[before];
+        return std::max(arrived, free) +
+               serialization(run_.bytes[run_.rows.chunk[row]], run_.reducer);
+    }
+
+    const Run& run_;
+    std::span<const ps> planned_start_, planned_end_;
+    TimesBySize times_;
+    std::vector<std::int32_t> order_;   // of nodes, as planned
+    std::vector<std::int32_t> leader_;  // the row each one starts with
+    std::vector<std::int64_t> first_;   // by row: where its links lie in before_
+    std::vector<std::int32_t> before_;  // by row and link: who holds the link before
+    std::vector<std::int32_t> before_adding_;
+    std::vector<ps> end_;
+    std::vector<ps> planned_node_end_;
+    bool moved_ = false;  // in this pass
+    Simulated done_;
+};
+
+}  // namespace
+
+Simulated run_as_planned(const Run& run, std::span<const ps> start, std::span<const ps> end) {
+    return AsPlanned(run, start, end).simulate();
+}
+
+}  // namespace weft

@@ -1,0 +1,246 @@
+"""Running an algorithm on a network: what waits for what decides, not when it was planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm, Routes, Transfers
+from weft.clock import check_clock
+from weft.cost import CostModel
+from weft.errors import InputError, unknown_name
+from weft.simulate.routing import routed
+from weft.topology.model import Topology
+
+Order = Literal["plan", "fifo"]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What happened when an algorithm ran.
+
+    Attributes
+    ----------
+    algorithm
+        What ran, over which routes; if the network was not its own, with a row for every hop.
+        Its times, if any, are those planned.
+    topology, cost
+        Where, and under which cost model.
+    order
+        ``plan`` if each link carried its rows in the planned order, ``fifo`` if first come first
+        served.
+    reducer
+        Bytes per second that an NPU adds; None if adding took no time.
+    start, end
+        When each row started, and when what it brought could be used, in picoseconds (int64).
+    busy
+        How long each link was held, in picoseconds (int64).
+    """
+
+    algorithm: Algorithm
+    topology: Topology
+    routes: Routes
+    route: NDArray[np.int32]
+    cost: CostModel
+    order: Order
+    reducer: int | None
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    busy: NDArray[np.int64]
+    _run: _core.Simulation
+
+    @property
+    def transfers(self) -> Transfers:
+        return self.algorithm.transfers
+
+    @cached_property
+    def time(self) -> int:
+        """When the last row ended, in picoseconds."""
+        return int(self.end.max(initial=0))
+
+    @property
+    def time_us(self) -> float:
+        return self.time / 1e6
+
+    @property
+    def planned(self) -> int | None:
+        """When the last row should have ended, in picoseconds; None if nothing was planned."""
+        return self.algorithm.time if self.algorithm.timed else None
+
+    @property
+    def utilisation(self) -> NDArray[np.float64]:
+        """The share of the time in which each link was held."""
+        return self.busy / max(self.time, 1)
+
+    @cached_property
+    def critical_path(self) -> CriticalPath:
+        """The chain of rows that decided how long it took."""
+        return CriticalPath(*self._run.critical_path(self.start, self.end))
+
+    def timed(self) -> Algorithm:
+        """The algorithm with the times of this run, rows in order of start.
+
+        Raises
+        ------
+        InputError
+            Adding took time, which no plan accounts for.
+        """
+        if self.reducer is not None:
+            raise InputError("a run in which adding takes time is no plan of the cost model")
+        order = np.argsort(self.start, kind="stable")
+        rows = reordered(self.transfers, order)
+        timed = replace(rows, route=self.route[order], start=self.start[order], end=self.end[order])
+        return replace(
+            self.algorithm,
+            transfers=timed,
+            topology=self.topology,
+            routes=self.routes,
+            cost=self.cost,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    """Rows from the start to the end of a run, each of which waited for the one before it.
+
+    Attributes
+    ----------
+    row
+        Row numbers (int32).
+    cause
+        What it waited for: see `CAUSES` (uint8).
+    link
+        The link it waited for; -1 for other causes (int32).
+    """
+
+    row: NDArray[np.int32]
+    cause: NDArray[np.uint8]
+    link: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+CAUSES = ("start", "data", "link", "adding")
+"""What a row of a critical path waited for: nothing, the row before it to bring what it sends or
+free the memory it writes, to leave a link, or to be added."""
+
+
+def simulate(
+    algorithm: Algorithm,
+    topology: Topology | None = None,
+    cost: CostModel | None = None,
+    *,
+    order: Order | None = None,
+    reducer: int | None = None,
+) -> Simulation:
+    """Run an algorithm on its own network, or on another.
+
+    Parameters
+    ----------
+    topology
+        Another network than the algorithm's own: its rows are routed over it anew.
+    cost
+        The cost model; by default the algorithm's own, else pipelined and cut-through.
+    order
+        ``plan``: each link carries its rows in the planned order, the default where there is a
+        plan for this network. ``fifo``: first come first served.
+    reducer
+        Bytes per second that an NPU adds; by default adding takes no time.
+    """
+    cost = cost or algorithm.cost or CostModel()
+    if order is not None and order not in get_args(Order):
+        raise unknown_name("order", order, get_args(Order))
+    if reducer is not None and reducer < 1:
+        raise InputError(f"an NPU that adds {reducer} B/s; expected 1 B/s or more")
+    own = algorithm.timed and (topology is None or topology is algorithm.topology)
+    if order == "plan" and not (own and cost == algorithm.cost):
+        raise InputError(
+            "there is no plan whose order could be kept: the algorithm has no times for this "
+            "network and cost model; use fifo"
+        )
+    topology = topology or algorithm.topology
+    if topology is None:
+        raise InputError("the algorithm was made for no network; say on which to run it")
+    rows, routes, route = algorithm.transfers, algorithm.routes, algorithm.transfers.route
+    chained = np.empty(0, dtype=np.uint8)
+    if not own or routes is None or route is None:
+        check_clock(topology, algorithm.demands, transfers=len(rows) * topology.npus)
+        hops = routed(rows, algorithm.chunks, topology, cost)
+        rows, routes, route, chained = hops.transfers, hops.routes, hops.route, hops.chained
+        algorithm = replace(algorithm, transfers=rows, topology=None, routes=None, cost=None)
+        own = False
+    planned = own and order != "fifo" and cost == algorithm.cost
+    run = _prepared(algorithm, topology, routes, route, chained, cost, reducer, planned=planned)
+    if planned:
+        assert rows.start is not None
+        start, end, busy = run.as_planned(rows.start)
+    else:
+        start, end, busy = run.first_come()
+    kept: Order = "plan" if planned else "fifo"
+    return Simulation(
+        algorithm, topology, routes, route, cost, kept, reducer, start, end, busy, run
+    )
+
+
+def _prepared(
+    algorithm: Algorithm,
+    topology: Topology,
+    routes: Routes,
+    route: NDArray[np.int32],
+    chained: NDArray[np.uint8],
+    cost: CostModel,
+    reducer: int | None,
+    *,
+    planned: bool,
+) -> _core.Simulation:
+    rows, chunks = algorithm.transfers, algorithm.chunks
+    none32, none64 = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+    reads, writes = rows.src_place, rows.dst_place
+    if reads is not None or writes is not None:
+        reads = rows.chunk if reads is None else reads
+        writes = rows.chunk if writes is None else writes
+    return _core.Simulation(
+        network=topology.core,
+        cost=cost.core,
+        route_offsets=routes.offsets,
+        route_links=routes.links,
+        chunk=rows.chunk,
+        src=rows.src,
+        dst=rows.dst,
+        reduce=rows.reduce.view(np.uint8),
+        route=route,
+        src_place=none32 if reads is None else reads,
+        dst_place=none32 if writes is None else writes,
+        dep_offsets=none64 if rows.dep_offsets is None else rows.dep_offsets,
+        deps=none64 if rows.deps is None else rows.deps,
+        bytes=chunks.bytes,
+        summed=chunks.reduce.view(np.uint8),
+        chained=chained,
+        planned_end=rows.end if planned and rows.end is not None else none64,
+        reducer=reducer or 0,
+    )
+
+
+def reordered(rows: Transfers, order: NDArray[np.intp]) -> Transfers:
+    """The same rows in another order, in which none waits for a later one."""
+    offsets, deps = rows.dep_offsets, rows.deps
+    if offsets is not None and deps is not None:
+        number = np.empty(len(rows), dtype=np.int64)
+        number[order] = np.arange(len(rows))
+        counts = np.diff(offsets)[order]
+        begins = np.cumsum(counts) - counts
+        inner = np.arange(int(counts.sum())) - np.repeat(begins, counts)
+        deps = number[deps[np.repeat(offsets[:-1][order], counts) + inner]]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    columns: dict[str, Any] = {
+        name: column[order]
+        for name, column in rows.columns().items()
+        if name not in ("dep_offsets", "deps")
+    }
+    return replace(rows, **columns, dep_offsets=offsets, deps=deps)
