@@ -18,7 +18,7 @@ def neighbours(topology: Topology, node: int) -> set[int]:
 
 def assert_same(a: Topology, b: Topology) -> None:
     assert (a.name, a.npus, a.switches, a.removed) == (b.name, b.npus, b.switches, b.removed)
-    assert (a.buffers, a.copying) == (b.buffers, b.copying)
+    assert (a.buffers, a.copying, a.dimensions) == (b.buffers, b.copying, b.dimensions)
     for column in ("src", "dst", "bandwidth", "latency"):
         left, right = getattr(a, column), getattr(b, column)
         assert left.dtype == right.dtype
@@ -41,6 +41,7 @@ def topologies(draw: st.DrawFn) -> Topology:
         [rate for _, (rate, _) in links],
         [delay for _, (_, delay) in links],
         switches=switches,
+        dimensions=draw(st.sampled_from([(), (npus,), (1, npus), (npus, 1)])),
     )
     gone = draw(st.sets(st.integers(0, npus - 1), max_size=npus - 1))
     if switches:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.topology.helpers import assert_same, neighbours, pairs
-from weft.errors import InputError
-from weft.topology import DEFAULT_BANDWIDTH, DEFAULT_LATENCY, parse_topology
+from weft.errors import InputError, TopologyError
+from weft.topology import DEFAULT_BANDWIDTH, DEFAULT_LATENCY, Topology, parse_topology
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,43 @@ def test_sizes(spec: str, npus: int, switches: int, links: int) -> None:
     topology = parse_topology(spec)
     assert (topology.npus, topology.switches, topology.links) == (npus, switches, links)
     assert topology.name == spec.strip()
+
+
+@pytest.mark.parametrize(
+    ("spec", "dimensions"),
+    [
+        ("ring:8", (8,)),
+        ("line:3", (3,)),
+        ("mesh:8x4", (8, 4)),
+        ("torus:4x1x8", (4, 1, 8)),
+        ("hypercube:3", (2, 2, 2)),
+        ("ring:4*fc:8*switch:2", (4, 8, 2)),
+        ("dragonfly:4x9", (4, 9)),
+        ("leaf-spine:8x4x2", (8, 4)),
+        ("rails:8x4", (8, 4)),
+        ("rails:8x4x2,multicast", (8, 4)),
+    ],
+)
+def test_dimensions(spec: str, dimensions: tuple[int, ...]) -> None:
+    topology = parse_topology(spec)
+    assert topology.dimensions == dimensions
+    assert topology.reversed().dimensions == dimensions
+    assert topology.with_links(latency=0).dimensions == dimensions
+    assert topology.without(npus=[1]).dimensions == dimensions
+
+
+def test_dimensions_that_do_not_fit() -> None:
+    def of(*sizes: int) -> Topology:
+        return Topology.from_links("net", 6, [], [], 1, 1, dimensions=sizes)
+
+    assert of().dimensions == ()
+    assert of(2, 3).dimensions == (2, 3)
+    with pytest.raises(TopologyError, match=r"net: dimensions \[2, 2\] do not fit 6 NPUs"):
+        of(2, 2)
+    with pytest.raises(TopologyError, match=r"expected sizes from 1"):
+        of(-2, -3)
+    with pytest.raises(TopologyError, match="net: 65 dimensions; expected 64 at most"):
+        of(6, *[1] * 64)
 
 
 def test_neighbours() -> None:

@@ -68,6 +68,11 @@ def test_switches_by_hand(tmp_path: Path) -> None:
     assert topology.copying == {3}
 
 
+def test_dimensions_by_hand(tmp_path: Path) -> None:
+    topology = read_topology(write(tmp_path, HEAD + "dimensions: [3, 1]\nlinks: []\n"))
+    assert topology.dimensions == (3, 1)
+
+
 def yaml_links(*rows: str) -> str:
     return HEAD + "links:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
 
@@ -119,6 +124,10 @@ WRONG = [
     (HEAD + "multicast: maybe\nlinks: []", "line 5: multicast is wrong"),
     (HEAD + "multicast: [s0, 1]\nlinks: []", "line 5: multicast is wrong"),
     (HEAD + "multicast:\n  - s0\n  - s7\nlinks: []", "line 7: multicast names 's7', but NPUs"),
+    (HEAD + "dimensions: [2, 2]\nlinks: []",
+     "line 5: net: dimensions [2, 2] do not fit 3 NPUs; expected sizes from 1 whose product"),
+    (HEAD + "dimensions: [0]\nlinks: []", "line 5: net: dimensions [0] do not fit 3 NPUs"),
+    (HEAD + "dimensions: [x]\nlinks: []", "line 5: dimensions is wrong"),
     ("weft: topology\nversion: 2\nnpus: 1\nlinks: []", "line 2: version is wrong"),
     ("weft: topology\nversion: 1\nnpus: 0\nlinks: []", "line 3: npus is wrong: expected int >= 1"),
     ("weft: topology\nversion: 1\nnpus: 99999999999\nlinks: []", "line 3: npus is wrong"),

@@ -40,6 +40,23 @@ def test_sizes(spec: str, npus: int, switches: int, links: int) -> None:
     assert summarize(topology).unreachable is None
 
 
+@pytest.mark.parametrize(
+    ("spec", "dimensions"),
+    [
+        ("dgx1", (8,)),
+        ("ndv2:2", (8, 2)),
+        ("dgx2:3", (16, 3)),
+        ("a100:2", (8, 2)),
+        ("h100", (8,)),
+        ("h100:4", (8, 4)),
+        ("mi250:2", (16, 2)),
+        ("tpuv4:4x2x3", (4, 2, 3)),
+    ],
+)
+def test_dimensions(spec: str, dimensions: tuple[int, ...]) -> None:
+    assert parse_topology(spec).dimensions == dimensions
+
+
 def test_dgx1() -> None:
     topology = parse_topology("dgx1")
     assert neighbours(topology, 0) == {1, 2, 3, 4}

@@ -122,6 +122,7 @@ def product(
         np.repeat([bandwidth[d.speed] for d in dimensions], counts),
         np.repeat([latency[d.speed] for d in dimensions], counts),
         switches=nodes - npus,
+        dimensions=[d.size for d in dimensions],
     )
 
 

@@ -5,6 +5,7 @@ To add one, write a builder and put it in `FABRICS`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -59,7 +60,7 @@ def _dragonfly(
     other = (group + ahead + 1) % groups
     back = groups - 2 - ahead
     across = group * members + ahead % members, other * members + back % members
-    return _levelled(name, members * groups, 0, [near, across], bandwidth, latency)
+    return _levelled(name, (members, groups), 0, [near, across], bandwidth, latency)
 
 
 def _leaf_spine(
@@ -76,7 +77,7 @@ def _leaf_spine(
     npu = np.arange(npus)
     leaf = npus + np.arange(leaves)
     ends = [_both_ways(npu, leaf[npu // hosts]), _to_spines(leaf, spines)]
-    return _levelled(name, npus, leaves + spines, ends, bandwidth, latency)
+    return _levelled(name, (hosts, leaves), leaves + spines, ends, bandwidth, latency)
 
 
 def _rails(
@@ -95,7 +96,7 @@ def _rails(
     ends = [_both_ways(npu, npus + npu // places), _both_ways(npu, leaf[npu % places])]
     if spines:
         ends.append(_to_spines(leaf, spines))
-    return _levelled(name, npus, boxes + places + spines, ends, bandwidth, latency)
+    return _levelled(name, (places, boxes), boxes + places + spines, ends, bandwidth, latency)
 
 
 def _both_ways(low: NDArray[np.int64], high: NDArray[np.int64]) -> Ends:
@@ -111,22 +112,23 @@ def _to_spines(leaf: NDArray[np.int64], spines: int) -> Ends:
 
 def _levelled(
     name: str,
-    npus: int,
+    dimensions: tuple[int, int],
     switches: int,
     ends: Sequence[Ends],
     bandwidth: Sequence[int],
     latency: Sequence[int],
 ) -> Topology:
-    """A network of links level by level."""
+    """A network of links level by level, with NPUs on a grid."""
     counts = [len(src) for src, _ in ends]
     return Topology.from_links(
         name,
-        npus,
+        math.prod(dimensions),
         np.concatenate([src for src, _ in ends]),
         np.concatenate([dst for _, dst in ends]),
         np.repeat(bandwidth, counts),
         np.repeat(latency, counts),
         switches=switches,
+        dimensions=dimensions,
     )
 
 

@@ -87,6 +87,7 @@ def _record(topology: Topology) -> TopologyFile:
         name=topology.name,
         switches=topology.switches,
         removed=sorted(topology.removed),
+        dimensions=list(topology.dimensions),
         buffer=_buffer(topology),
         multicast=_multicast(topology),
         link_count=topology.links,

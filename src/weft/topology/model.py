@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,6 +15,18 @@ from weft.errors import TopologyError
 from weft.units import MAX_BYTES
 
 _UNLIMITED = 2**63 - 1  # as in cpp/cost.h
+MAX_DIMENSIONS = 64
+
+
+def check_dimensions(name: str, sizes: Sequence[int], npus: int) -> None:
+    """Raise unless a grid of these sizes has a place for every NPU, or there is no grid."""
+    if len(sizes) > MAX_DIMENSIONS:
+        raise TopologyError(f"{name}: {len(sizes)} dimensions; expected {MAX_DIMENSIONS} at most")
+    if sizes and (min(sizes) < 1 or math.prod(sizes) != npus):
+        raise TopologyError(
+            f"{name}: dimensions {list(sizes)} do not fit {npus} NPUs; expected sizes from 1 "
+            "whose product is the number of NPUs"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +56,9 @@ class Topology:
         limit. See ``docs/cost-model.md``.
     copying
         Switches, by node number, that send one transmission on to several (multicast).
+    dimensions
+        Sizes of the grid on which the NPUs sit, the first varying fastest; their product is
+        `npus`. Empty if there is none. Failures do not change it: a removed NPU leaves a gap.
     """
 
     name: str
@@ -55,6 +71,7 @@ class Topology:
     removed: frozenset[int] = field(default=frozenset())
     buffers: Mapping[int, int] = field(default_factory=dict)
     copying: frozenset[int] = field(default=frozenset())
+    dimensions: tuple[int, ...] = ()
 
     @classmethod
     def from_links(
@@ -67,6 +84,7 @@ class Topology:
         latency: ArrayLike,
         *,
         switches: int = 0,
+        dimensions: Iterable[int] = (),
     ) -> Topology:
         """Build a network from its links; scalars stand for "the same on every link"."""
         heads = np.array(src, dtype=np.int32).reshape(-1)
@@ -79,6 +97,7 @@ class Topology:
             np.array(dst, dtype=np.int32).reshape(-1),
             np.array(np.broadcast_to(np.asarray(bandwidth, dtype=np.int64), shape)),
             np.array(np.broadcast_to(np.asarray(latency, dtype=np.int64), shape)),
+            dimensions=tuple(int(size) for size in dimensions),
         )
         topology._check()
         return topology
@@ -102,6 +121,7 @@ class Topology:
             raise TopologyError(f"{self.name}: link {link} has no positive bandwidth")
         for link in np.flatnonzero(self.latency < 0)[:1]:
             raise TopologyError(f"{self.name}: link {link} has a negative latency")
+        check_dimensions(self.name, self.dimensions, self.npus)
 
     @property
     def nodes(self) -> int:

@@ -40,6 +40,7 @@ class _Boxes:
         check_size(name, boxes * box_npus, 32 * boxes * box_npus)
         self.name, self.boxes, self.switches = name, boxes, switches
         self.npus = boxes * box_npus
+        self.dimensions = (box_npus, boxes) if boxes > 1 else (box_npus,)
         self.first = np.arange(boxes)[:, None] * box_npus
         self._links: list[NDArray[np.int64]] = []
 
@@ -61,7 +62,11 @@ class _Boxes:
 
     def done(self) -> Topology:
         return Topology.from_links(
-            self.name, self.npus, *np.concatenate(self._links, axis=1), switches=self.switches
+            self.name,
+            self.npus,
+            *np.concatenate(self._links, axis=1),
+            switches=self.switches,
+            dimensions=self.dimensions,
         )
 
 

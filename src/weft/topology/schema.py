@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from weft.documents import PlacedError, Words
 from weft.errors import InputError, TopologyError
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
-from weft.topology.model import Topology
+from weft.topology.model import Topology, check_dimensions
 from weft.units import (
     MAX_BANDWIDTH,
     MAX_LATENCY_PS,
@@ -61,6 +61,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     name: str | None = None
     switches: Annotated[int, Meta(ge=0, le=MAX_SWITCHES)] = 0
     removed: list[Node] = []
+    dimensions: list[int] = []
     bandwidth: Quantity | None = None
     latency: Quantity | None = None
     buffer: Quantity | dict[str, Quantity] | None = None
@@ -89,14 +90,20 @@ def build(record: TopologyFile, name: str) -> Topology:
             ("link_count",),
         )
     _check_ends(record, src, dst, rows)
+    name = name if record.name is None else record.name
+    try:
+        check_dimensions(name, record.dimensions, record.npus)
+    except TopologyError as error:
+        raise PlacedError(str(error), ("dimensions",)) from None
     topology = Topology.from_links(
-        name if record.name is None else record.name,
+        name,
         record.npus,
         src,
         dst,
         bandwidth,
         latency,
         switches=record.switches,
+        dimensions=record.dimensions,
     ).with_switches(buffers=_buffers(record), copying=_copying(record))
     return _remove(topology, record)
 
