@@ -72,6 +72,7 @@ def star(npus: int) -> Algorithm:
         np.where(np.arange(2 * npus) % 3 == 0, 10**9, 25 * 10**9),
         np.where(np.arange(2 * npus) % 2 == 0, 0, 700_000),
         switches=1,
+        dimensions=(1, npus),
     ).without(npus=[npus - 1])
     topology = topology.with_switches(buffers={npus: 5000}, copying=[npus])
     group = topology.members[::-1]

@@ -234,6 +234,19 @@ def test_switches_of_older_traces_have_no_limit_and_do_not_copy(saved):
     assert not chakra.load(saved).topology.copying
 
 
+def test_older_traces_have_no_dimensions(saved):
+    _topology(saved, dimensions=[2, 2])
+    assert chakra.load(saved).topology.dimensions == (2, 2)
+    _topology(saved, dimensions=None)
+    assert chakra.load(saved).topology.dimensions == ()
+
+
+def test_dimensions_that_do_not_fit_are_refused(saved):
+    _topology(saved, dimensions=[2, 2, 2])
+    with pytest.raises(FormatError, match=r"dimensions \[2, 2, 2\] do not fit"):
+        chakra.load(saved)
+
+
 def test_a_buffer_of_no_switch_is_refused(saved):
     _topology(saved, buffers=[[1, 5]])
     with pytest.raises(FormatError, match="node 1 has a buffer but is no switch"):

@@ -52,6 +52,7 @@ class Network(msgspec.Struct):
     removed: list[int]
     buffers: list[tuple[int, int]] = []  # node and bytes of each switch with a limited buffer
     copying: list[int] = []  # switches that copy
+    dimensions: list[int] = []  # sizes of the grid on which the NPUs sit
 
 
 class Cost(msgspec.Struct):
@@ -158,7 +159,9 @@ def _network(topology: Topology | None, columns: dict[str, NDArray[np.generic]])
     removed = sorted(int(npu) for npu in topology.removed)
     buffers = list(topology.buffers.items())
     copying = sorted(topology.copying)
-    return Network(topology.name, topology.npus, topology.switches, removed, buffers, copying)
+    sizes = list(topology.dimensions)
+    counts = topology.npus, topology.switches
+    return Network(topology.name, *counts, removed, buffers, copying, sizes)
 
 
 def _routes(
@@ -275,6 +278,7 @@ def read_topology(header: Header, columns: Columns, limit: int) -> Topology | No
         bandwidth[speed],
         latency[speed],
         switches=network.switches,
+        dimensions=network.dimensions,
     )
     if not all(0 <= npu < network.npus for npu in network.removed):
         raise InputError("a removed NPU is none of the topology's")

@@ -137,6 +137,7 @@ def _topology_record(topology: Topology | None) -> records.TopologyRecord | None
         sorted(int(npu) for npu in topology.removed),
         [(int(switch), int(size)) for switch, size in topology.buffers.items()],
         sorted(int(switch) for switch in topology.copying),
+        list(topology.dimensions),
     )
 
 
@@ -230,7 +231,11 @@ def _topology(record: records.TopologyRecord, limit: int) -> Topology:
     for name in ("src", "dst"):
         checked_range(f"links.{name}", links[name], record.npus + record.switches)
     topology = Topology.from_links(
-        record.name, record.npus, *links.values(), switches=record.switches
+        record.name,
+        record.npus,
+        *links.values(),
+        switches=record.switches,
+        dimensions=record.dimensions,
     )
     if not all(0 <= npu < record.npus for npu in record.removed):
         raise InputError("a removed NPU is none of the topology's")

@@ -65,6 +65,7 @@ class TopologyRecord(Record):
     removed: list[int] = []
     buffers: list[tuple[int, int]] = []
     copying: list[int] = []
+    dimensions: list[int] = []
 
 
 class RouteColumns(Record):
