@@ -1,9 +1,10 @@
 #include "row_waits.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "flat_index.h"
 
 namespace weft {
 namespace {
@@ -26,24 +27,29 @@ struct Cell {
     Group readers;                  // since then
 };
 
-// Cells by NPU and place; a table where most NPUs get most chunks and no row names a place.
+// Cells by NPU and place; a table where most NPUs get most chunks and no row names a place. What `at`
+// gives is good until it is asked again.
 class Cells {
   public:
     explicit Cells(const LogicView& table) : chunks_(table.chunks()) {
         const auto all = static_cast<std::size_t>(table.npus) * chunks_;
-        if (table.src_place.empty() && table.dst_place.empty() && all <= 8 * table.rows())
-            dense_.resize(all);
+        dense_ = table.src_place.empty() && table.dst_place.empty() && all <= 8 * table.rows();
+        if (dense_) cells_.resize(all);
     }
     Cell& at(std::int32_t npu, std::int32_t place) {
-        if (!dense_.empty())
-            return dense_[static_cast<std::size_t>(npu) * chunks_ + static_cast<std::size_t>(place)];
-        return sparse_[static_cast<std::uint64_t>(npu) << 32 | static_cast<std::uint32_t>(place)];
+        if (dense_)
+            return cells_[static_cast<std::size_t>(npu) * chunks_ + static_cast<std::size_t>(place)];
+        const auto key = static_cast<std::uint64_t>(npu) << 32 | static_cast<std::uint32_t>(place);
+        const auto number = static_cast<std::size_t>(index_.of(key));
+        if (number == cells_.size()) cells_.emplace_back();
+        return cells_[number];
     }
 
   private:
     std::size_t chunks_;
-    std::vector<Cell> dense_;
-    std::unordered_map<std::uint64_t, Cell> sparse_;
+    bool dense_;
+    std::vector<Cell> cells_;
+    FlatIndex index_;
 };
 
 class Finder {
