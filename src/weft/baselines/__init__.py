@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.algorithm import Algorithm
+from weft.baselines.bruck import bruck
 from weft.baselines.direct import direct
+from weft.baselines.double_tree import double_binary_tree, overlapped_double_tree
+from weft.baselines.halving import halving_doubling, recursive_doubling
 from weft.baselines.mapping import Baseline, Sends, mapped
+from weft.baselines.ring import bidirectional_ring, multi_ring, ring
+from weft.baselines.swing import swing
 from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel
 from weft.errors import unknown_name
@@ -14,8 +19,34 @@ from weft.topology.model import Topology
 
 __all__ = ["BASELINES", "Baseline", "Sends", "baseline"]
 
+_SHARED = ("all-gather", "reduce-scatter", "all-reduce")
+_ROOTED = ("broadcast", "reduce")
+
 BASELINES = {
     "direct": Baseline(direct, tuple(PATTERNS), "what every taker needs is sent to it alone"),
+    "ring": Baseline(ring, (*_SHARED, *_ROOTED), "every rank sends to the next only"),
+    "bidirectional-ring": Baseline(
+        bidirectional_ring, (*_SHARED, *_ROOTED), "a ring, half of each share either way round"
+    ),
+    "multi-ring": Baseline(
+        multi_ring, (*_SHARED, *_ROOTED), "several rings at once, on hops of their own"
+    ),
+    "rhd": Baseline(
+        halving_doubling, _SHARED, "recursive halving and doubling: log n rounds of pairs"
+    ),
+    "recursive-doubling": Baseline(
+        recursive_doubling, ("all-reduce",), "pairs exchange whole buffers: half the rounds"
+    ),
+    "swing": Baseline(swing, _SHARED, "as rhd, with peers nearer on rings and tori"),
+    "double-binary-tree": Baseline(
+        double_binary_tree, ("all-reduce", *_ROOTED), "two trees, sums up and then copies down"
+    ),
+    "c-cube": Baseline(
+        overlapped_double_tree, ("all-reduce",), "two trees, sums up while copies go down"
+    ),
+    "bruck": Baseline(
+        bruck, ("all-gather", "all-to-all", "all-to-allv"), "log n rounds for any number of ranks"
+    ),
 }
 """The classical algorithms by name. To add one, write its sends and put it here."""
 

@@ -39,6 +39,8 @@ class Sends:
         Whether it is added to what is there (bool).
     src_place, dst_place
         Places, where some row needs others than the chunk's HOME (int32).
+    after
+        The number of a row that each row waits for beyond what it must; -1 for none (int64).
     """
 
     step: NDArray[np.int64]
@@ -48,6 +50,7 @@ class Sends:
     reduce: NDArray[np.bool_]
     src_place: NDArray[np.int32] | None = None
     dst_place: NDArray[np.int32] | None = None
+    after: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -88,13 +91,24 @@ class Sends:
         named = any(p.src_place is not None or p.dst_place is not None for p in parts)
         columns: dict[str, NDArray[np.generic]] = {}
         for column in fields(cls):
-            if column.name.endswith("_place") and not named:
+            if column.name == "after" or (column.name.endswith("_place") and not named):
                 continue
             values = [getattr(p, column.name) for p in parts]
             columns[column.name] = np.concatenate(
                 [p.chunk if v is None else v for p, v in zip(parts, values, strict=True)]
             )
-        return cls(**columns)  # type: ignore[arg-type]
+        return cls(**columns, after=_after_together(parts))  # type: ignore[arg-type]
+
+
+def _after_together(parts: Sequence[Sends]) -> NDArray[np.int64] | None:
+    if all(part.after is None for part in parts):
+        return None
+    columns, first = [], 0
+    for part in parts:
+        after = np.full(len(part), -1) if part.after is None else part.after
+        columns.append(np.where(after < 0, -1, after + first))
+        first += len(part)
+    return np.concatenate(columns)
 
 
 Produce = Callable[[Topology, Collective], Sends]
@@ -156,9 +170,22 @@ def mapped(
         rows.reduce[order],
         src_place=None if rows.src_place is None else rows.src_place[order],
         dst_place=None if rows.dst_place is None else rows.dst_place[order],
+        **_dependencies(rows, order),
     )
     untimed = Algorithm(tuple(demands), transfers, provenance={"method": name})
     return simulate(untimed, topology, cost or CostModel()).timed()
+
+
+def _dependencies(rows: Sends, order: NDArray[np.intp]) -> dict[str, NDArray[np.int64]]:
+    """The columns for what rows, put in order, wait for beyond what they must."""
+    if rows.after is None:
+        return {}
+    number = np.empty(len(rows), dtype=np.int64)
+    number[order] = np.arange(len(rows))
+    after = rows.after[order]
+    waits = after >= 0
+    offsets = np.concatenate([[0], np.cumsum(waits)]).astype(np.int64)
+    return {"dep_offsets": offsets, "deps": number[after[waits]]}
 
 
 def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Sends:
@@ -167,7 +194,8 @@ def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Send
     for demand, sends in zip(demands, parts, strict=True):
         places = [_moved(sends.src_place, first, slot), _moved(sends.dst_place, first, slot)]
         chunk = (sends.chunk + first).astype(np.int32)
-        moved.append(Sends(sends.step, chunk, sends.src, sends.dst, sends.reduce, *places))
+        columns = (sends.step, chunk, sends.src, sends.dst, sends.reduce, *places, sends.after)
+        moved.append(Sends(*columns))
         slot = max([slot, *(_slots(column) for column in places if column is not None)])
         first += len(demand.chunks)
     return Sends.together(moved)
