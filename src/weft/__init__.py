@@ -101,6 +101,7 @@ _ROOMS = {
     "baselines",
     "bound",
     "collective",
+    "compare",
     "formats",
     "language",
     "synthesis",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 
@@ -48,6 +49,20 @@ class Routes:
     @classmethod
     def of_links(cls, links: int) -> Routes:
         return cls(np.arange(links + 1, dtype=np.int64), np.arange(links, dtype=np.int32))
+
+    @classmethod
+    def joined(cls, tables: Sequence[Routes]) -> tuple[Routes, NDArray[np.int32]]:
+        """One table for several, and what to add to the route numbers of each."""
+        if all(table.are_links for table in tables):
+            return max(tables, key=len), np.zeros(len(tables), dtype=np.int32)
+        ends = np.cumsum([0, *(table.offsets[-1] for table in tables)])
+        offsets = [table.offsets[:-1] + end for table, end in zip(tables, ends[:-1], strict=True)]
+        routes = cls(
+            np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
+            np.concatenate([table.links for table in tables]),
+        )
+        shifts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int32)
+        return routes, shifts
 
 
 COLUMN_TYPES: dict[str, type[np.generic]] = {

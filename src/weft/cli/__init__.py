@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from weft.cli.compare import compare
 from weft.cli.convert import convert
 from weft.cli.export import export
 from weft.cli.lower import lower
@@ -25,7 +26,7 @@ def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""
 
 
-for command in (synth, verify, convert, topo, export, workload, lower):
+for command in (synth, compare, verify, convert, topo, export, workload, lower):
     cli.add_command(command)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from weft.collective import Plan, Request
     from weft.topology import Topology
 
-_SPELLED = {"size": "--size", "matrix": "--matrix", "to": "--to", "moves": "--pattern"}
+_SPELLED = {"matrix": "--matrix", "to": "--to", "moves": "--pattern"}
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,20 @@ class DemandOptions:
     to: str | None
     pattern: str | None
     plan: str | None
+    sizes: str | None = None
+
+    def sweep(self, topology: Topology, alignment: int) -> list[Plan]:
+        """The same at each of --sizes; once, if it says itself how much moves."""
+        from weft.collective.request import takes_size
+        from weft.compare.sizes import USUAL, parse_sizes
+
+        if self.collective is None or not takes_size(self.collective):
+            return [self.load(topology, alignment)]
+        text = self.sizes or USUAL
+        return [
+            replace(self, size=str(size), sizes=text).load(topology, alignment)
+            for size in parse_sizes(text)
+        ]
 
     def load(self, topology: Topology, alignment: int) -> Plan:
         """What is asked of this network."""
@@ -77,9 +91,11 @@ class DemandOptions:
         """One a length of group: files and options speak of ranks."""
         from weft.collective import Request, check_told, load_matrix, load_pattern, parse_group
 
-        options = {"size": self.size, "matrix": self.matrix, "to": self.to, "moves": self.pattern}
+        size = self.sizes if self.size is None else self.size
+        options = {"size": size, "matrix": self.matrix, "to": self.to, "moves": self.pattern}
         told = [name for name, value in options.items() if value is not None]
-        check_told(kind, told, _SPELLED)
+        spelled = "--size" if self.sizes is None else "--sizes"
+        check_told(kind, told, {"size": spelled, **_SPELLED})
         matrix = None if self.matrix is None else load_matrix(self.matrix)
         return {
             ranks: Request(
@@ -95,11 +111,29 @@ class DemandOptions:
         }
 
 
+_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
 def demand_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add a collective and its options; the command gets them as `demands`."""
+    size = click.option("--size", metavar="SIZE", help="Largest buffer on an NPU: 64MiB, 1GB.")
+    return _with_demands(size, command)
 
+
+def swept_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same with several sizes, for `DemandOptions.sweep`."""
+    sizes = click.option(
+        "--sizes",
+        metavar="SIZES",
+        help="Largest buffers on an NPU: 1KiB:1GiB (the default) by a factor of 4, 1KiB:1GiB:2 by "
+        "another, or a list such as 64KiB,1MiB.",
+    )
+    return _with_demands(sizes, command)
+
+
+def _with_demands(size_option: _Decorator, command: Callable[..., None]) -> Callable[..., None]:
     @click.argument("collective", required=False)
-    @click.option("--size", metavar="SIZE", help="Largest buffer on an NPU: 64MiB, 1GB.")
+    @size_option
     @click.option(
         "--chunks",
         metavar="K",
@@ -148,7 +182,6 @@ def demand_options(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(
         *,
         collective: str | None,
-        size: str | None,
         chunks: str | None,
         root: int | None,
         group: tuple[str, ...],
@@ -159,6 +192,8 @@ def demand_options(command: Callable[..., None]) -> Callable[..., None]:
         to: str | None,
         pattern: str | None,
         plan: str | None,
+        size: str | None = None,
+        sizes: str | None = None,
         **others: Any,
     ) -> None:
         demands = DemandOptions(
@@ -174,6 +209,7 @@ def demand_options(command: Callable[..., None]) -> Callable[..., None]:
             to,
             pattern,
             plan,
+            sizes,
         )
         command(demands=demands, **others)
 

@@ -22,8 +22,11 @@ _BEAT_S = 0.1
 _GRACE_S = 1.0  # for the work to see that it is no longer wanted
 
 
-def run(title: str, work: Callable[[Progress], T]) -> T:
-    """Do the work in a thread of its own; show how far it is once it has taken two seconds."""
+def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
+    """Do the work in a thread of its own; show how far it is once it has taken two seconds.
+
+    A title that changes is asked for time and again.
+    """
     from weft._core import Progress
 
     progress = Progress()
@@ -42,7 +45,7 @@ def run(title: str, work: Callable[[Progress], T]) -> T:
     threading.Thread(target=body, daemon=True).start()
     try:
         if not ended.wait(_PATIENCE_S) and sys.stderr.isatty():
-            _show(title, ended, progress)
+            _show(title if callable(title) else lambda: title, ended, progress)
         ended.wait()
     except KeyboardInterrupt:
         progress.cancel()
@@ -55,7 +58,7 @@ def run(title: str, work: Callable[[Progress], T]) -> T:
     return outcome[0]
 
 
-def _show(title: str, ended: threading.Event, progress: Progress) -> None:
+def _show(title: Callable[[], str], ended: threading.Event, progress: Progress) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -68,6 +71,7 @@ def _show(title: str, ended: threading.Event, progress: Progress) -> None:
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
+        task = bar.add_task(title(), total=None)
         while not ended.wait(_BEAT_S):
-            bar.update(task, completed=progress.done, total=progress.total or None)
+            total = progress.total or None
+            bar.update(task, completed=progress.done, total=total, description=title())

@@ -32,7 +32,7 @@ def print_tables(result: Result, output: str | None) -> None:
     console = Console()
     console.print(table)
     if len(result.groups) > 1:
-        _print_whole(console, _group_table(result.groups))
+        print_whole(console, _group_table(result.groups))
 
 
 def print_lowering(lowering: Lowering, output: str) -> None:
@@ -53,7 +53,7 @@ def print_lowering(lowering: Lowering, output: str) -> None:
     console = Console()
     console.print(table)
     if algorithms:
-        _print_whole(console, _algorithm_table(algorithms))
+        print_whole(console, _algorithm_table(algorithms))
 
 
 def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
@@ -79,7 +79,7 @@ def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _print_whole(console: Console, table: Table) -> None:
+def print_whole(console: Console, table: Table) -> None:
     """Print a table as wide as it is: cells cut short would be worse than lines that wrap."""
     wide = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
     Console(width=max(console.width, wide)).print(table)

@@ -65,6 +65,11 @@ class Request:
         return Collective.of(self.kind, group, size, 1, self.root, alignment, self.relay)
 
 
+def takes_size(kind: str) -> bool:
+    """Whether a collective of this name must be told its size."""
+    return "size" in _TOLD.get(kind, _BY_NAME)
+
+
 def check_told(kind: str, told: Collection[str], spelled: Mapping[str, str] | None = None) -> None:
     """Raise if a collective is told too little of size, matrix, to and moves, or too much.
 

@@ -35,6 +35,25 @@ def new_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
             scratch.unlink(missing_ok=True)
 
 
+def check_new_file(path: Path) -> None:
+    """Raise, before any work, if `new_file` could not write there."""
+    try:
+        if path.is_dir():
+            raise FormatError(f"{path}: cannot be written: it is a folder, not a file")
+        if path.exists() and not path.is_file():
+            raise FormatError(f"{path}: cannot be written: it is a device or a pipe, not a file")
+        if not path.parent.is_dir():
+            raise FormatError(f"{path}: cannot be written: there is no folder {path.parent}")
+        if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
+            raise FormatError(f"{path}: cannot be written: its name is too long")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise FormatError(f"{path}: cannot be written: {path.parent} is not to be written to")
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
+    except ValueError as error:  # a null character
+        raise FormatError(f"{path}: cannot be written: {error}") from None
+
+
 @contextmanager
 def new_folder(folder: Path, ours: re.Pattern[str]) -> Iterator[Path]:
     """A temporary sibling to write into; it takes the place of `folder` at the end.

@@ -181,7 +181,7 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
     """Phases one after the other, with one table of routes."""
     if len(phases) == 1:
         return phases[0]
-    routes, shifts = _joined_routes(phases)
+    routes, shifts = Routes.joined([phase.routes for phase in phases])
     begin = np.cumsum([0, *(phase.time for phase in phases[:-1])])
     return Schedule(
         np.concatenate([phase.chunk for phase in phases]),
@@ -194,22 +194,6 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
         routes,
         None,
     )
-
-
-def _joined_routes(phases: Sequence[Schedule]) -> tuple[Routes, NDArray[np.int32]]:
-    """One table for all phases, and what to add to each phase's route numbers."""
-    tables = [phase.routes for phase in phases]
-    if all(table.are_links for table in tables):
-        longest = max(tables, key=len)
-        return longest, np.zeros(len(tables), dtype=np.int32)
-    ends = np.cumsum([0, *(table.offsets[-1] for table in tables)])
-    offsets = [table.offsets[:-1] + end for table, end in zip(tables, ends[:-1], strict=True)]
-    routes = Routes(
-        np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
-        np.concatenate([table.links for table in tables]),
-    )
-    shifts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int32)
-    return routes, shifts
 
 
 def _reversed_routes(routes: Routes, twin: NDArray[np.int32] | None) -> Routes:

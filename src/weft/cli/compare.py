@@ -1,0 +1,141 @@
+"""``weft compare``: Weft beside classical algorithms, size by size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli.demands import DemandOptions, swept_options
+from weft.cli.options import NetworkOptions, topology_options
+
+if TYPE_CHECKING:
+    from weft._core import Progress
+    from weft.compare import Comparison
+
+
+@click.command()
+@topology_options("TOPOLOGY")
+@swept_options
+@click.option(
+    "--against",
+    metavar="NAME,...",
+    help="Classical algorithms to compare with: direct, ...; by default all that know COLLECTIVE.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
+@click.option("--threads", type=int, help="By default one a core; never changes the result.")
+@click.option(
+    "--latency-model",
+    default="pipelined",
+    metavar="pipelined|blocking",
+    show_default=True,
+    help="Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
+)
+@click.option(
+    "--switching",
+    default="cut-through",
+    metavar="cut-through|store-and-forward",
+    show_default=True,
+    help="How a hop crosses switches.",
+)
+@click.option(
+    "--alignment",
+    default="16B",
+    metavar="SIZE",
+    show_default=True,
+    help="Chunk boundaries fall on multiples of this.",
+)
+@click.option("--busbw", is_flag=True, help="Print bus bandwidths in GB/s instead of times.")
+@click.option("--csv", "table", metavar="FILE", help="Write a line for each size and algorithm.")
+@click.option(
+    "--plot", metavar="FILE", help="Draw bus bandwidth over size, as .svg or .png (weft[plot])."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def compare(
+    network: NetworkOptions,
+    demands: DemandOptions,
+    against: str | None,
+    seed: int,
+    threads: int | None,
+    latency_model: str,
+    switching: str,
+    alignment: str,
+    busbw: bool,
+    table: str | None,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """Compare Weft's algorithm for COLLECTIVE on TOPOLOGY with classical ones, at several sizes.
+
+    Each chooses its own number of chunks, is verified, and is held against the lower bound.
+    Where Weft's answer is a classical algorithm, or a classical one is faster, that is said.
+
+    With several groups at once, "alone" is what becomes of them if each is synthesized as if it
+    had the network to itself and all then run, first come first served.
+
+    \b
+    Examples:
+      weft compare mesh:8x8 all-reduce
+      weft compare dgx1 all-gather --sizes 1KiB:1GiB:2 --plot dgx1.svg --csv dgx1.csv
+      weft compare torus:4x4 all-to-all --sizes 64KiB,16MiB --against direct --busbw
+      weft compare mesh:8x8 all-gather --sizes 64MiB --parallel tp=8,dp=8 --along tp
+      weft compare mesh:8x8 --plan groups.yaml --json
+    """  # noqa: D301 - click reads the control character
+    from weft.cli import progress
+    from weft.cli.comparison import print_comparison
+    from weft.compare import compare as run
+    from weft.compare.files import csv_of, picture_of
+    from weft.documents import new_file
+    from weft.units import parse_size
+
+    _check_files(table, plot)
+    align = parse_size(alignment)
+    names = None if against is None else [name.strip() for name in against.split(",")]
+    doing = ["comparing"]
+
+    def work(report: Progress) -> Comparison:
+        topology = network.load()
+        return run(
+            topology,
+            demands.sweep(topology, align),
+            against=names,
+            seed=seed,
+            threads=threads,
+            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
+            switching=switching,  # type: ignore[arg-type]
+            progress=report,
+            tell=doing.append,
+        )
+
+    comparison = progress.run(lambda: doing[-1], work)
+    files = {table: csv_of(comparison)} if table is not None else {}
+    if plot is not None:
+        files[plot] = picture_of(comparison, Path(plot).suffix)
+    for path, data in files.items():
+        new_file(Path(path), data)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(comparison.to_dict(), indent=2))
+    else:
+        print_comparison(comparison, list(files), busbw=busbw)
+    if not comparison.verified:
+        raise click.exceptions.Exit(1)
+
+
+def _check_files(table: str | None, plot: str | None) -> None:
+    """Say that a file cannot be written before the work, not after it."""
+    from weft.compare.files import check_picture
+    from weft.documents import check_new_file
+    from weft.errors import InputError
+
+    for option, path in (("--csv", table), ("--plot", plot)):
+        if path == "":
+            raise InputError(f"{option} is empty; give the file to write")
+    if table is not None and plot is not None and Path(table) == Path(plot):
+        raise InputError(f"--csv and --plot both name {table}")
+    if table is not None:
+        check_new_file(Path(table))
+    if plot is not None:
+        check_picture(Path(plot))

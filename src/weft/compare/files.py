@@ -1,0 +1,110 @@
+"""A comparison as a file: a table for spreadsheets, or a figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.compare.model import WEFT, Comparison, Outcome, Row, Run
+from weft.documents import check_new_file
+from weft.errors import InputError
+from weft.units import format_size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = (
+    *("size_bytes", "algorithm", "method", "chunks", "time_us", "lower_bound_us", "efficiency"),
+    *("algbw_GBps", "busbw_GBps", "transfers", "synthesis_s", "verified", "winner", "refused"),
+)
+PICTURES = (".svg", ".png")
+
+_COLOURS = tuple(f"C{number}" for number in range(10) if number != 1)  # C1 is close to Weft's
+_MARKS = "osD^v<>PXh"
+_MOST_LABELS = 12
+
+
+def csv_of(comparison: Comparison) -> bytes:
+    """One line for each size and algorithm; cells that do not apply are empty."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS, restval="", extrasaction="ignore")
+    writer.writeheader()
+    for row in comparison.rows:
+        outcomes: dict[str, Outcome] = {WEFT: row.weft, **row.baselines}
+        if row.alone is not None:
+            outcomes["alone"] = row.alone
+        for name, outcome in outcomes.items():
+            shared = {
+                "size_bytes": row.size,
+                "algorithm": name,
+                "lower_bound_us": row.bound / 1e6,
+                "winner": name == row.winner,
+            }
+            writer.writerow(shared | outcome.to_dict(row.bound))
+    return text.getvalue().encode()
+
+
+def check_picture(path: Path) -> None:
+    """Raise, before any work, if a figure could not be drawn there."""
+    if path.suffix.lower() not in PICTURES:
+        raise InputError(f"{path}: figures are {' or '.join(PICTURES)} files")
+    if find_spec("matplotlib") is None:
+        raise InputError("figures need matplotlib, which is not installed: pip install weft[plot]")
+    check_new_file(path)
+
+
+def picture_of(comparison: Comparison, suffix: str) -> bytes:
+    """Bus bandwidth over size, both by powers; the bound is dashed. Same figures, same bytes."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    kind = suffix.lower().lstrip(".")
+    with rc_context({"svg.hashsalt": "weft", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(8, 4.8), layout="constrained")
+        _draw(figure.add_subplot(), comparison)
+        data = io.BytesIO()
+        figure.savefig(
+            data, format=kind, dpi=150, metadata={"Date" if kind == "svg" else "Software": None}
+        )
+    return data.getvalue()
+
+
+def _draw(axes: Axes, comparison: Comparison) -> None:
+    rows = comparison.rows
+    bound = [row.bound_busbw_GBps for row in rows]
+    _line(axes, rows, bound, label="lower bound", color="black", linestyle="--", linewidth=1)
+    answers = [_rate(row.weft) for row in rows]
+    _line(axes, rows, answers, label=WEFT, color="#d65414", linewidth=2.5, marker="o", zorder=5)
+    styles = zip(itertools.cycle(_COLOURS), itertools.cycle(_MARKS), strict=False)
+    for name, (colour, mark) in zip(comparison.names, styles, strict=False):
+        rates = [_rate(row.baselines[name]) for row in rows]
+        _line(axes, rows, rates, label=name, color=colour, linewidth=1, marker=mark, markersize=4)
+    if len(comparison.groups) > 1:
+        rates = [_rate(row.alone) for row in rows]
+        _line(axes, rows, rates, label="each alone", color="grey", linestyle=":", marker="x")
+    sizes = [row.size for row in rows]
+    shown = sizes[:: -(-len(sizes) // _MOST_LABELS)]
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(shown, [format_size(size) for size in shown], rotation=30)
+    axes.set_xticks([], minor=True)
+    axes.set_title(comparison.title)
+    axes.set_xlabel("size")
+    axes.set_ylabel("bus bandwidth, GB/s")
+    axes.grid(visible=True, color="#e2e6e9")
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
+
+
+def _rate(found: Outcome | None) -> float:
+    """Bus bandwidth of what ran and is right, otherwise 0."""
+    return found.busbw_GBps if isinstance(found, Run) and found.verified else 0.0
+
+
+def _line(axes: Axes, rows: tuple[Row, ...], rates: list[float], **style: Any) -> None:
+    """A line through what moves at all; on a scale of powers there is no zero."""
+    points = [(row.size, rate) for row, rate in zip(rows, rates, strict=True) if rate > 0]
+    axes.plot([size for size, _ in points], [rate for _, rate in points], **style)
