@@ -1,6 +1,7 @@
 // When a link is taken: a set of intervals that do not overlap, most of them grown together.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,6 +41,16 @@ class Calendar {
         }
     }
 
+    // Drops what is over by `now`, once that is most of it: nobody may ask for times before.
+    void forget(ps now) {
+        constexpr std::size_t few = 64;
+        if (taken_.size() < few) return;
+        const auto ahead = std::partition_point(taken_.begin(), taken_.end(),
+                                                [&](const Interval& one) { return one.end <= now; });
+        if (2 * (ahead - taken_.begin()) > taken_.end() - taken_.begin())
+            taken_.erase(taken_.begin(), ahead);
+    }
+
   private:
     struct Interval {
         ps begin, end;
@@ -70,6 +81,10 @@ class Calendars {
     void take(std::span<const std::int32_t> links, std::span<const Hold> holds, ps start) {
         for (std::size_t k = 0; k < links.size(); ++k)
             of_[links[k]].take(start + holds[k].offset, holds[k].length);
+    }
+
+    void forget(std::span<const std::int32_t> links, ps now) {
+        for (auto link : links) of_[link].forget(now);
     }
 
   private:
