@@ -517,6 +517,68 @@ class TraceGraph:
         self, rank: Int32, ranks: int, direction: TraceDirection, parts: bool
     ) -> TraceFlow: ...
 
+class RunRules(Enum):
+    weft = 0
+    custom = 1
+    plain = 2
+
+class RankNodes:
+    """One rank's nodes, packed for a run."""
+
+    def __len__(self) -> int: ...
+    @property
+    def collective(self) -> int | None:
+        """The id of a COMM_COLL, if there is one."""
+
+def read_rank(file: bytes, rank: int, ranks: int, rules: RunRules) -> RankNodes: ...
+
+class RunGraph:
+    """The nodes of all ranks, in order of rank, then of id."""
+
+    def __init__(self, parts: list[RankNodes]) -> None:
+        """Take the nodes out of the parts, which are empty then."""
+    def __len__(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def firsts(self) -> NDArray[np.uint32]: ...
+    def ids(self) -> UInt64: ...
+    @property
+    def kind(self) -> NDArray[np.uint8]: ...
+    def rank(self, node: int) -> int: ...
+    def id(self, node: int) -> int: ...
+    def message(self, node: int) -> tuple[int, int, int, int]:
+        """Source, destination, tag and bytes."""
+
+class AstraShape(Enum):
+    ring = 0
+    fully_connected = 1
+    switched = 2
+
+class AstraDimension:
+    def __init__(self, shape: AstraShape, size: int, bandwidth: float, latency: float) -> None: ...
+
+class TraceRun:
+    """When nodes and ranks started and ended, in picoseconds; -1 for never."""
+
+    @property
+    def start(self) -> Int64: ...
+    @property
+    def end(self) -> Int64: ...
+    @property
+    def finish(self) -> Int64: ...
+    @property
+    def links(self) -> tuple[Int32, Int32, Int64]: ...
+    @property
+    def stuck(self) -> list[tuple[int, int | None]]: ...
+    def alone(self, node: int) -> int: ...
+    def critical_chain(self) -> NDArray[np.uint32]: ...
+
+def run_astra_traces(
+    graph: RunGraph, plain: bool, aware: bool, npus: Int32, dimensions: list[AstraDimension]
+) -> TraceRun: ...
+def run_traces(graph: RunGraph, network: Network, cost: CostModel, npus: Int32) -> TraceRun: ...
+
 class TraceFrames:
     """The collectives of a workload's trace; columns in the order in which they are issued."""
 

@@ -1,0 +1,167 @@
+#include "trace_run.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "arrays.h"
+#include "astra_carrier.h"
+#include "bind.h"
+#include "chakra_read.h"
+#include "network_carrier.h"
+
+namespace weft::bindings {
+namespace {
+
+// What came of a run, with the traces and the network it ran on.
+struct Ran {
+    const RunGraph& graph;
+    std::unique_ptr<Carrier> carrier;
+    TraceOutcome outcome;
+    ps step;  // of the carrier's clock, in picoseconds
+};
+
+Ran run(const RunGraph& graph, RunRules rules, std::unique_ptr<Carrier> carrier) {
+    const RunScale scale = scale_of(rules);
+    TraceOutcome outcome = run_trace(graph, *carrier, scale);
+    return {graph, std::move(carrier), std::move(outcome), scale.step};
+}
+
+std::vector<std::int32_t> npus_of(const RunGraph& graph, const Column<std::int32_t>& npus,
+                                  std::int64_t there_are) {
+    if (npus.size() != static_cast<std::size_t>(graph.ranks()))
+        throw std::invalid_argument("one NPU a rank is needed");
+    for (const auto npu : view(npus))
+        if (npu < 0 || npu >= there_are) throw std::invalid_argument("there is no such NPU");
+    return copy(npus);
+}
+
+Ran run_astra(const RunGraph& graph, bool plain, bool aware, const Column<std::int32_t>& npus,
+              const std::vector<AstraDimension>& dimensions) {
+    std::int64_t there_are = 1;
+    for (const auto& dimension : dimensions) there_are *= dimension.size;
+    if (dimensions.empty() || (aware && dimensions.size() != 1))
+        throw std::invalid_argument("the congestion-aware network has one dimension");
+    auto devices = npus_of(graph, npus, there_are);
+    nb::gil_scoped_release free;
+    auto carrier = aware ? astra_aware(graph, std::move(devices), dimensions[0])
+                         : astra_unaware(graph, std::move(devices), dimensions);
+    return run(graph, plain ? RunRules::plain : RunRules::custom, std::move(carrier));
+}
+
+Ran run_weft(const RunGraph& graph, const Network& network, CostModel cost,
+             const Column<std::int32_t>& npus) {
+    auto devices = npus_of(graph, npus, network.npus);
+    nb::gil_scoped_release free;
+    return run(graph, RunRules::weft, network_carrier(graph, std::move(devices), network, cost));
+}
+
+template <auto Member>
+auto times() {
+    return [](nb::handle_t<Ran> self) {
+        const auto& values = nb::cast<const Ran&>(self).outcome.*Member;
+        return Array<const ps>(values.data(), {values.size()}, self);
+    };
+}
+
+nb::tuple links(const Ran& ran) {
+    LinkUse use = ran.carrier->use();
+    for (auto& busy : use.busy) busy *= ran.step;
+    return nb::make_tuple(give(std::move(use.src)), give(std::move(use.dst)),
+                          give(std::move(use.busy)));
+}
+
+nb::list stuck(const Ran& ran) {
+    nb::list list;
+    for (const auto& [recv, send] : ran.outcome.stuck)
+        list.append(nb::make_tuple(recv, send == no_node ? std::nullopt : std::optional(send)));
+    return list;
+}
+
+void bind_graph(nb::module_& module) {
+    nb::enum_<RunRules>(module, "RunRules")
+        .value("weft", RunRules::weft)
+        .value("custom", RunRules::custom)
+        .value("plain", RunRules::plain);
+    nb::class_<RankNodes>(module, "RankNodes")
+        .def("__len__", &RankNodes::size)
+        .def_ro("collective", &RankNodes::collective);
+    module.def(
+        "read_rank",
+        [](nb::bytes file, std::int32_t rank, std::int32_t ranks, RunRules rules) {
+            const std::string_view text(file.c_str(), file.size());
+            nb::gil_scoped_release free;
+            return pack_rank(chakra::read_trace(text, false).nodes, rank, ranks, rules);
+        },
+        nb::arg("file"), nb::arg("rank"), nb::arg("ranks"), nb::arg("rules"));
+    nb::class_<RunGraph>(module, "RunGraph")
+        .def(
+            "__init__",
+            [](RunGraph* self, nb::list parts) {
+                std::vector<RankNodes*> taken;
+                for (nb::handle part : parts) taken.push_back(nb::cast<RankNodes*>(part));
+                nb::gil_scoped_release free;
+                new (self) RunGraph(taken);
+            },
+            nb::arg("parts"))
+        .def("__len__", &RunGraph::size)
+        .def_prop_ro("ranks", &RunGraph::ranks)
+        .def_prop_ro("firsts",
+                     [](nb::handle_t<RunGraph> self) {
+                         const auto firsts = nb::cast<const RunGraph&>(self).firsts();
+                         return Array<const std::uint32_t>(firsts.data(), {firsts.size()}, self);
+                     })
+        .def("ids", [](const RunGraph& graph) { return give(graph.ids()); })
+        .def("rank", &RunGraph::rank_of, nb::arg("node"))
+        .def("id", &RunGraph::id_of, nb::arg("node"))
+        .def("message",
+             [](const RunGraph& graph, std::uint32_t node) {
+                 const Channel& channel = graph.channel_of(node);
+                 return nb::make_tuple(channel.src, channel.dst, channel.tag, channel.bytes);
+             },
+             nb::arg("node"))
+        .def_prop_ro("kind", [](nb::handle_t<RunGraph> self) {
+            const auto& kind = nb::cast<const RunGraph&>(self).kind;
+            return Array<const std::uint8_t>(
+                reinterpret_cast<const std::uint8_t*>(kind.data()), {kind.size()}, self);
+        });
+}
+
+void bind_run(nb::module_& module) {
+    nb::enum_<AstraShape>(module, "AstraShape")
+        .value("ring", AstraShape::ring)
+        .value("fully_connected", AstraShape::fully_connected)
+        .value("switched", AstraShape::switched);
+    nb::class_<AstraDimension>(module, "AstraDimension")
+        .def(nb::init<AstraShape, std::int32_t, double, double>(), nb::arg("shape"),
+             nb::arg("size"), nb::arg("bandwidth"), nb::arg("latency"));
+    nb::class_<Ran>(module, "TraceRun")
+        .def_prop_ro("start", times<&TraceOutcome::start>())
+        .def_prop_ro("end", times<&TraceOutcome::end>())
+        .def_prop_ro("finish", times<&TraceOutcome::finish>())
+        .def_prop_ro("links", &links)
+        .def_prop_ro("stuck", &stuck)
+        .def("alone",
+             [](const Ran& ran, std::uint32_t node) { return ran.carrier->alone(node) * ran.step; },
+             nb::arg("node"))
+        .def("critical_chain",
+             [](const Ran& ran) { return give(critical_chain(ran.graph, ran.outcome)); });
+    module.def("run_astra_traces", &run_astra, nb::arg("graph"), nb::arg("plain"),
+               nb::arg("aware"), nb::arg("npus"), nb::arg("dimensions"), nb::keep_alive<0, 1>());
+    module.def("run_traces", &run_weft, nb::arg("graph"), nb::arg("network"), nb::arg("cost"),
+               nb::arg("npus"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+}
+
+}  // namespace
+
+void bind_trace_run(nb::module_& module) {
+    bind_graph(module);
+    bind_run(module);
+}
+
+}  // namespace weft::bindings
