@@ -40,6 +40,27 @@ def is_astra(value: Any) -> bool:
 
 def build_astra(value: Any) -> Topology:
     """The network that the plain values of such a file describe. Raises `PlacedError`."""
+    record, rates, delays = _checked(value)
+    dimensions = [
+        Dimension(WIRING_OF[kind.lower()], size, i)
+        for i, (kind, size) in enumerate(zip(record.topology, record.npus_count, strict=True))
+    ]
+    name = "*".join(f"{d.wiring}:{d.size}" for d in dimensions)
+    try:
+        return product(name, dimensions, rates, delays)
+    except InputError as error:
+        raise PlacedError(str(error), ("npus_count",)) from None
+
+
+def astra_network(value: Any) -> AstraNetwork:
+    """What the plain values of such a file say, checked. Raises `PlacedError`."""
+    if not is_astra(value):
+        raise PlacedError("is not a network file of ASTRA-sim: it has no npus_count")
+    return _checked(value)[0]
+
+
+def _checked(value: Any) -> tuple[AstraNetwork, list[int], list[int]]:
+    """The record, with bytes per second and picoseconds by dimension."""
     try:
         # Not strict: YAML 1.1 reads 1e3 as text.
         record = msgspec.convert(value, AstraNetwork, strict=False)
@@ -53,12 +74,9 @@ def build_astra(value: Any) -> Topology:
                 "expected one per dimension",
                 (field,),
             )
-    wirings = [_wiring(kind, i) for i, kind in enumerate(record.topology)]
-    dimensions = [
-        Dimension(wiring, size, i)
-        for i, (wiring, size) in enumerate(zip(wirings, record.npus_count, strict=True))
-    ]
-    name = "*".join(f"{d.wiring}:{d.size}" for d in dimensions)
+    for i, kind in enumerate(record.topology):
+        if kind.lower() not in WIRING_OF:
+            raise PlacedError(str(unknown_name("topology", kind, WIRING_OF)), ("topology", i))
     rates = [
         _scaled(v, BYTES_PER_GB, 1, MAX_BANDWIDTH, ("bandwidth", i))
         for i, v in enumerate(record.bandwidth)
@@ -67,17 +85,7 @@ def build_astra(value: Any) -> Topology:
         _scaled(v, PS_PER_NS, 0, MAX_LATENCY_PS, ("latency", i))
         for i, v in enumerate(record.latency)
     ]
-    try:
-        return product(name, dimensions, rates, delays)
-    except InputError as error:
-        raise PlacedError(str(error), ("npus_count",)) from None
-
-
-def _wiring(kind: str, i: int) -> str:
-    try:
-        return WIRING_OF[kind.lower()]
-    except KeyError:
-        raise PlacedError(str(unknown_name("topology", kind, WIRING_OF)), ("topology", i)) from None
+    return record, rates, delays
 
 
 def _scaled(value: float, unit: int, least: int, most: int, path: tuple[str, int]) -> int:
