@@ -104,6 +104,7 @@ _ROOMS = {
     "compare",
     "formats",
     "language",
+    "simulate",
     "synthesis",
     "topology",
     "verify",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from chakra_schema import GlobalMetadata, Node, frames
+from tests.formats.chakra_schema import GlobalMetadata, Node, frames
 
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 TAGS = 500_000_000

@@ -22,8 +22,8 @@ from weft.topology import Topology, load_topology
 BINARY = f"""#!{sys.executable}
 import sys
 from pathlib import Path
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from astra_model import run_bundle
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.formats.astra_model import run_bundle
 options = dict(word[2:].split("=", 1) for word in sys.argv[1:])
 which = Path(options["workload-configuration"]).name.removesuffix("workload")
 assert Path(options["system-configuration"]).name == which + "system.json"

@@ -87,16 +87,20 @@ class TraceFiles:
         if len(self) > ranks:
             raise FormatError(f"{self.path(max(self._ranks))} is of no NPU: there are {ranks}")
 
-    def read(self, rank: int) -> tuple[Attributes, _core.ChakraNodes]:
-        """What one file holds."""
+    def content(self, rank: int) -> bytes:
+        """The bytes of one file."""
         path = self.path(rank)
         try:
-            content = path.read_bytes()
+            return path.read_bytes()
         except FileNotFoundError:
             raise FormatError(f"{path} is missing") from None
         except OSError as error:
             raise FormatError(f"cannot read {path}: {error.strerror}") from None
-        with naming(path):
+
+    def read(self, rank: int) -> tuple[Attributes, _core.ChakraNodes]:
+        """What one file holds."""
+        content = self.content(rank)
+        with naming(self.path(rank)):
             _, found, nodes = _core.read_chakra(content)
             return Attributes(found), nodes
 

@@ -1,0 +1,276 @@
+"""What came of a run of traces: when nodes ran, what decided the time, and what never ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+
+KINDS = ("compute", "send", "receive", "host")
+"""What a node does, by the numbers of `TraceRun.kind`; ``host`` computes on the CPU."""
+_SHOWN_LINKS = 10
+_PS_PER_NS, _PS_PER_US = 1000, 1_000_000
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A COMM_RECV that nothing came for.
+
+    Attributes
+    ----------
+    rank, node
+        Where it is; the id in that rank's file.
+    source, tag, size
+        The message that it waits for.
+    sender
+        Id of the source's COMM_SEND that never started, or None if there is none left.
+    """
+
+    rank: int
+    node: int
+    source: int
+    tag: int
+    size: int
+    sender: int | None
+
+    def __str__(self) -> str:
+        waits = f"waits for {self.size} B with tag {self.tag} from rank {self.source}"
+        why = "which nobody sends"
+        if self.sender is not None:
+            why = f"whose node {self.sender} never starts to send"
+        return f"rank {self.rank}: node {self.node} {waits}, {why}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node of the critical path.
+
+    It starts when the step before it ends; only a COMM_RECV may have been started before that.
+
+    Attributes
+    ----------
+    rank, node, kind
+        Where it is, its id in that rank's file, and what it does: see `KINDS`.
+    start, end
+        In picoseconds.
+    waited
+        How long a COMM_SEND's message waited for links that others held, in picoseconds.
+    peer, size
+        The other rank and the bytes of a message; None for what computes.
+    """
+
+    rank: int
+    node: int
+    kind: str
+    start: int
+    end: int
+    waited: int = 0
+    peer: int | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """How long links were held.
+
+    Attributes
+    ----------
+    src, dst
+        Their ends: NPUs, then switches.
+    busy
+        Picoseconds.
+    """
+
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    busy: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+@dataclass(frozen=True, eq=False)
+class TraceRun:
+    """What happened when traces ran.
+
+    Columns of nodes (rank, id, kind, start, end) go one rank after the other, in ascending order of
+    id. Times are picoseconds, -1 for what never happened.
+
+    Attributes
+    ----------
+    where
+        The traces, as the user named them.
+    network
+        Name of the network.
+    model
+        Whose idea of time: ``weft``, ``astra-sim aware`` or ``astra-sim unaware``.
+    lowered
+        What collectives were replaced by: figures of `weft.workload.Lowering`; None if there
+        were none.
+    """
+
+    where: str
+    network: str
+    model: str
+    lowered: dict[str, Any] | None
+    _graph: _core.RunGraph
+    _run: _core.TraceRun
+
+    @property
+    def ranks(self) -> int:
+        return self._graph.ranks
+
+    @property
+    def nodes(self) -> int:
+        return len(self._graph)
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        """When each node started."""
+        return self._run.start
+
+    @property
+    def end(self) -> NDArray[np.int64]:
+        """When each node ended: a COMM_SEND with the arrival of its last byte."""
+        return self._run.end
+
+    @property
+    def kind(self) -> NDArray[np.uint8]:
+        """What each node does: see `KINDS`."""
+        return self._graph.kind
+
+    @cached_property
+    def rank(self) -> NDArray[np.int32]:
+        """The rank of each node."""
+        firsts = self._graph.firsts
+        return np.repeat(np.arange(self.ranks, dtype=np.int32), np.diff(firsts))
+
+    @cached_property
+    def id(self) -> NDArray[np.uint64]:
+        """The id of each node in its rank's file."""
+        return self._graph.ids()
+
+    @property
+    def finish(self) -> NDArray[np.int64]:
+        """When each rank's last node ended; -1 if one never did."""
+        return self._run.finish
+
+    @property
+    def finish_ns(self) -> list[int | None]:
+        """`finish` in whole nanoseconds, in which ASTRA-sim counts; None if a node never ended."""
+        return [None if time < 0 else time // _PS_PER_NS for time in self.finish.tolist()]
+
+    @property
+    def finished(self) -> bool:
+        """Whether every node ran."""
+        return bool((self.finish >= 0).all())
+
+    @cached_property
+    def time(self) -> int:
+        """When the last node ended."""
+        return int(self.end.max(initial=0))
+
+    @property
+    def time_us(self) -> float:
+        return self.time / _PS_PER_US
+
+    @property
+    def unfinished(self) -> int:
+        """How many nodes never ended."""
+        return int((self.end < 0).sum())
+
+    @cached_property
+    def links(self) -> Links:
+        """Use of the links; of ASTRA-sim's only those that were used, and none if unaware."""
+        return Links(*self._run.links)
+
+    @cached_property
+    def stuck(self) -> tuple[Stuck, ...]:
+        """What the nodes that never ended wait for, directly or over others."""
+        found = []
+        for recv, send in self._run.stuck:
+            source, rank, tag, size = self._graph.message(recv)
+            sender = None if send is None else self._graph.id(send)
+            found.append(Stuck(rank, self._graph.id(recv), source, tag, size, sender))
+        return tuple(found)
+
+    @cached_property
+    def critical_path(self) -> tuple[Step, ...]:
+        """The chain of nodes that decided when the last one ended, in order."""
+        return tuple(self._step(node) for node in self._run.critical_chain().tolist())
+
+    def _step(self, node: int) -> Step:
+        start, end, kind = int(self.start[node]), int(self.end[node]), KINDS[self.kind[node]]
+        rank, number = self._graph.rank(node), self._graph.id(node)
+        if kind in ("compute", "host"):
+            return Step(rank, number, kind, start, end)
+        source, taker, _, size = self._graph.message(node)
+        if kind == "receive":
+            return Step(rank, number, kind, start, end, 0, source, size)
+        waited = end - start - self._run.alone(node)
+        return Step(rank, number, kind, start, end, waited, taker, size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines."""
+        figures: dict[str, Any] = {
+            "traces": self.where,
+            "network": self.network,
+            "model": self.model,
+            "ranks": self.ranks,
+            "nodes": self.nodes,
+            "finished": self.finished,
+            "time_us": self.time_us,
+            "finish_us": _in_units(self.finish, _PS_PER_US),
+        }
+        if self.model != "weft":  # whole nanoseconds, as ASTRA-sim prints them
+            figures["time_ns"] = self.time // _PS_PER_NS
+            figures["finish_ns"] = self.finish_ns
+        if self.lowered is not None:
+            figures["lowered"] = self.lowered
+        figures["critical_path"] = self._path_figures()
+        figures["busiest_links"] = self._link_figures()
+        figures["unfinished"] = self.unfinished
+        figures["stuck"] = [str(one) for one in self.stuck]
+        return figures
+
+    def _path_figures(self) -> dict[str, Any]:
+        steps = self.critical_path
+        sends = [step for step in steps if step.kind == "send"]
+        computes = (step.end - step.start for step in steps if step.kind in ("compute", "host"))
+        return {
+            "compute_us": sum(computes) / _PS_PER_US,
+            "transfer_us": sum(s.end - s.start - s.waited for s in sends) / _PS_PER_US,
+            "waiting_for_links_us": sum(s.waited for s in sends) / _PS_PER_US,
+            "steps": [
+                {
+                    "rank": step.rank,
+                    "node": step.node,
+                    "kind": step.kind,
+                    "start_us": step.start / _PS_PER_US,
+                    "end_us": step.end / _PS_PER_US,
+                }
+                for step in steps
+            ],
+        }
+
+    def _link_figures(self) -> list[dict[str, Any]]:
+        links = self.links
+        order = np.argsort(-links.busy, kind="stable")[:_SHOWN_LINKS].tolist()
+        return [
+            {
+                "src": int(links.src[link]),
+                "dst": int(links.dst[link]),
+                "busy_us": int(links.busy[link]) / _PS_PER_US,
+            }
+            for link in order
+            if links.busy[link] > 0
+        ]
+
+
+def _in_units(times: NDArray[np.int64], unit: int) -> list[float | None]:
+    return [None if time < 0 else time / unit for time in times.tolist()]
