@@ -6,7 +6,6 @@ The names below are loaded when first used, so that importing the package costs 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -115,6 +114,8 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version  # slow to import, and seldom asked for
+
         return version("weft")
     if name in _ROOMS:
         return import_module(f"weft.{name}")
