@@ -11,9 +11,10 @@ Edges = NDArray[np.int64]
 Order = NDArray[np.int64]
 Swap = tuple[int, int, int, int, int, int]
 
+_MOST_SWAPS = 20  # for each vertex
 _TAKEN = 0.5  # of the swaps that gain nothing
 _NONE = -1  # edges that no cover has
-_MOST_VISITS = 4_000_000  # of vertices: some tenths of a second
+_MOST_VISITS = 8_000_000  # of vertices: some tenths of a second
 _OVERHEAD = 100  # what a change of a cover costs beside, in visits
 
 
@@ -54,7 +55,8 @@ class _Joining:
         self.n, self.visits = len(edges), visits
         self.near = [np.flatnonzero(row).tolist() for row in edges]
         self.free = edges.tolist()
-        self.beside = [[[] for _ in range(self.n)] for _ in covers]  # by cover, vertex: its two
+        # By cover and vertex: the two beside it.
+        self.beside: list[list[list[int]]] = [[[] for _ in range(self.n)] for _ in covers]
         self.cycle = [[0] * self.n for _ in covers]  # by cover, vertex: which of its cycles
         self.count = [0] * len(covers)  # by cover: how many cycles
         for number, cover in enumerate(covers):
@@ -66,10 +68,10 @@ class _Joining:
     def run(self) -> list[Order]:
         """Join until every cover is one cycle, or nothing helps; give those that are."""
         random = np.random.default_rng(0)
-        swapped = True
-        while swapped and max(self.count) > 1 and self.visits > 0:
+        for _ in range(_MOST_SWAPS * self.n):
             order = random.permutation(self.n).tolist()
-            swapped = self._join(order) or self._try(order, random)
+            if max(self.count) == 1 or not (self._join(order) or self._try(order, random)):
+                break
         return [np.array(self._walk(f, 0)) for f, count in enumerate(self.count) if count == 1]
 
     def _join(self, order: list[int]) -> bool:

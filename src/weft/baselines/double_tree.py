@@ -46,7 +46,8 @@ def _up_and_down(demand: Collective, trees: Trees, wait: int) -> Sends:
 
 def _roots(demand: Collective, trees: Trees) -> NDArray[np.int64]:
     """The root's NPU of each tree; it has one child."""
-    return npus_of(demand)[trees.src[trees.step == 0]]
+    roots: NDArray[np.int64] = npus_of(demand)[trees.src[trees.step == 0]]
+    return roots
 
 
 def _two_trees(demand: Collective) -> Trees:

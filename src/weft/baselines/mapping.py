@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,7 +79,8 @@ class Sends:
             flat[2].astype(np.int32),
             flat[3].astype(np.int32),
             flat[4].astype(np.bool_),
-            *places,
+            places[0],
+            places[1],
         )
 
     def __len__(self) -> int:
@@ -163,6 +164,7 @@ def mapped(
             )
     rows = _side_by_side(demands, [baseline.sends(topology, demand) for demand in demands])
     order = np.argsort(rows.step, kind="stable")
+    dep_offsets, deps = _dependencies(rows, order)
     transfers = Transfers(
         rows.chunk[order],
         rows.src[order],
@@ -170,22 +172,24 @@ def mapped(
         rows.reduce[order],
         src_place=None if rows.src_place is None else rows.src_place[order],
         dst_place=None if rows.dst_place is None else rows.dst_place[order],
-        **_dependencies(rows, order),
+        dep_offsets=dep_offsets,
+        deps=deps,
     )
     untimed = Algorithm(tuple(demands), transfers, provenance={"method": name})
     return simulate(untimed, topology, cost or CostModel()).timed()
 
 
-def _dependencies(rows: Sends, order: NDArray[np.intp]) -> dict[str, NDArray[np.int64]]:
-    """The columns for what rows, put in order, wait for beyond what they must."""
+def _dependencies(
+    rows: Sends, order: NDArray[np.intp]
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """What rows, put in order, wait for beyond what they must: `dep_offsets` and `deps`."""
     if rows.after is None:
-        return {}
+        return None, None
     number = np.empty(len(rows), dtype=np.int64)
     number[order] = np.arange(len(rows))
     after = rows.after[order]
     waits = after >= 0
-    offsets = np.concatenate([[0], np.cumsum(waits)]).astype(np.int64)
-    return {"dep_offsets": offsets, "deps": number[after[waits]]}
+    return np.concatenate([[0], np.cumsum(waits)]).astype(np.int64), number[after[waits]]
 
 
 def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Sends:
@@ -194,8 +198,7 @@ def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Send
     for demand, sends in zip(demands, parts, strict=True):
         places = [_moved(sends.src_place, first, slot), _moved(sends.dst_place, first, slot)]
         chunk = (sends.chunk + first).astype(np.int32)
-        columns = (sends.step, chunk, sends.src, sends.dst, sends.reduce, *places, sends.after)
-        moved.append(Sends(*columns))
+        moved.append(replace(sends, chunk=chunk, src_place=places[0], dst_place=places[1]))
         slot = max([slot, *(_slots(column) for column in places if column is not None)])
         first += len(demand.chunks)
     return Sends.together(moved)

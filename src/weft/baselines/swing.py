@@ -21,7 +21,7 @@ def swing(topology: Topology, demand: Collective) -> Sends:
     """
     n = demand.ranks
     sizes = _grid(topology, demand)
-    even = n - n % 2 if len(sizes) == 1 else n
+    even = int(np.prod(sizes))
     parts = [
         by_exchange(even, [*_peers(sizes, first, sign)][::-1])
         for first in range(len(sizes))
@@ -38,11 +38,11 @@ def swing(topology: Topology, demand: Collective) -> Sends:
 
 def _grid(topology: Topology, demand: Collective) -> tuple[int, ...]:
     """Sizes of the grid that the ranks fill in order; if there is none, they are one line."""
-    sizes = tuple(size for size in getattr(topology, "dimensions", ()) if size > 1)
-    filled = demand.group == tuple(range(topology.npus)) and np.prod(sizes) == topology.npus
+    sizes = tuple(size for size in topology.dimensions if size > 1)
+    filled = demand.group == tuple(range(topology.npus))
     if len(sizes) > 1 and filled and all(size % 2 == 0 for size in sizes):
         return sizes
-    return (demand.ranks - demand.ranks % 2,) if demand.ranks > 1 else (1,)
+    return (max(demand.ranks - demand.ranks % 2, 1),)
 
 
 def _peers(sizes: tuple[int, ...], first: int, sign: int) -> Iterator[Ranks]:
