@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.algorithm import Algorithm
+from weft.baselines.blueconnect import blueconnect
 from weft.baselines.bruck import bruck
 from weft.baselines.direct import direct
 from weft.baselines.double_tree import double_binary_tree, overlapped_double_tree
 from weft.baselines.halving import halving_doubling, recursive_doubling
+from weft.baselines.hierarchical import hierarchical
 from weft.baselines.mapping import Baseline, Sends, mapped
 from weft.baselines.ring import bidirectional_ring, multi_ring, ring
 from weft.baselines.swing import swing
+from weft.baselines.themis import themis
 from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel
 from weft.errors import unknown_name
@@ -47,6 +50,9 @@ BASELINES = {
     "bruck": Baseline(
         bruck, ("all-gather", "all-to-all", "all-to-allv"), "log n rounds for any number of ranks"
     ),
+    "hierarchical": Baseline(hierarchical, _SHARED, "boxes sum to leaders, which form a ring"),
+    "blueconnect": Baseline(blueconnect, _SHARED, "one dimension after the other"),
+    "themis": Baseline(themis, _SHARED, "dimensions in orders that keep all of them busy"),
 }
 """The classical algorithms by name. To add one, write its sends and put it here."""
 
