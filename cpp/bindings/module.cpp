@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
     nanobind::set_leak_warnings(false);
     weft::bindings::bind_distances(module);
     weft::bindings::bind_chakra(module);
+    weft::bindings::bind_multitree(module);
     weft::bindings::bind_network(module);
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_unicast(module);

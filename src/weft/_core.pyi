@@ -146,6 +146,16 @@ def nearest(
     set_offsets: Int64,
     set_members: Int32,
 ) -> Int32: ...
+def grow_trees(
+    network: Network,
+    cost: CostModel,
+    largest: int,
+    roots: Int32,
+    group: Int32,
+    reach: int,
+    set_offsets: Int64,
+    set_members: Int32,
+) -> tuple[Int32, Int32, Int32, Int32, int]: ...  # tree, src, dst, slot, first tree cut off
 
 class Simulation:
     """Rows of an algorithm on a network, with what they wait for."""

@@ -12,6 +12,7 @@ from weft.baselines.double_tree import double_binary_tree, overlapped_double_tre
 from weft.baselines.halving import halving_doubling, recursive_doubling
 from weft.baselines.hierarchical import hierarchical
 from weft.baselines.mapping import Baseline, Sends, mapped
+from weft.baselines.multitree import multitree
 from weft.baselines.ring import bidirectional_ring, multi_ring, ring
 from weft.baselines.swing import swing
 from weft.baselines.themis import themis
@@ -53,6 +54,7 @@ BASELINES = {
     "hierarchical": Baseline(hierarchical, _SHARED, "boxes sum to leaders, which form a ring"),
     "blueconnect": Baseline(blueconnect, _SHARED, "one dimension after the other"),
     "themis": Baseline(themis, _SHARED, "dimensions in orders that keep all of them busy"),
+    "multitree": Baseline(multitree, _SHARED, "a tree for every rank, grown over free links"),
 }
 """The classical algorithms by name. To add one, write its sends and put it here."""
 
