@@ -16,6 +16,7 @@ from weft.baselines.multitree import multitree
 from weft.baselines.ring import bidirectional_ring, multi_ring, ring
 from weft.baselines.swing import swing
 from weft.baselines.themis import themis
+from weft.baselines.tto import tto
 from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel
 from weft.errors import unknown_name
@@ -55,6 +56,7 @@ BASELINES = {
     "blueconnect": Baseline(blueconnect, _SHARED, "one dimension after the other"),
     "themis": Baseline(themis, _SHARED, "dimensions in orders that keep all of them busy"),
     "multitree": Baseline(multitree, _SHARED, "a tree for every rank, grown over free links"),
+    "tto": Baseline(tto, ("all-reduce",), "three trees on a 2D mesh, sums and copies overlapped"),
 }
 """The classical algorithms by name. To add one, write its sends and put it here."""
 
