@@ -80,7 +80,7 @@ def heading(sizes: str) -> list[str]:
         "edit. How to read it, and how to make such a table for a network of your own:",
         "[](compare.md). How classical algorithms are put on networks: [](baselines.md).",
         "",
-        f"Sizes: {sizes.replace(',', ', ')}. Every time is verified; WRONG would stand in its place.",
+        f"Sizes: {sizes.replace(',', ', ')}. Every time is verified, else it is WRONG.",
         "`*` is the best, `-` what does not fit. *Speed-up* is Weft's over the best of the others.",
         "*Method* says how Weft's answer was found: it can be a classical algorithm itself.",
         "",

@@ -36,7 +36,7 @@ class Progress:
 
     def cancel(self) -> None: ...
     def report(self, done: int, total: int) -> None:
-        """Say how far work in Python is; raises RuntimeError if it was cancelled."""
+        """Say how far work in Python is; raises Cancelled if it was cancelled."""
     @property
     def done(self) -> int: ...
     @property

@@ -1,4 +1,4 @@
-"""The table of ``weft compare``: a row a size, a column an algorithm, and what stands out."""
+"""The tables of ``weft compare``: a column a size, a row an algorithm, and what stands out."""
 
 from __future__ import annotations
 
@@ -15,51 +15,73 @@ from weft.compare.model import WEFT, Outcome
 from weft.units import format_size, format_time
 
 _WINNER = "bold green"
+_GAP = 3  # between columns
 
 
 def print_comparison(comparison: Comparison, files: list[str], *, busbw: bool) -> None:
-    """Print the figures for people."""
+    """Print the figures for people: as many sizes side by side as fit."""
     console = Console()
-    print_whole(console, _table(comparison, busbw=busbw))
+    labels = _labels(comparison)
+    columns = [_column(comparison, row, busbw=busbw) for row in comparison.rows]
+    widest = max(len(cell) for column in columns for cell in column)
+    room = console.width - max(map(len, labels)) - _GAP
+    each = max(1, room // (widest + _GAP))
+    what = "bus bandwidth in GB/s" if busbw else "time"
+    console.print(Text(f"{comparison.title}: {what}, * the best"), soft_wrap=True)
+    for first in range(0, len(columns), each):
+        print_whole(console, _table(labels, columns[first : first + each]))
     for note in notes(comparison):
         console.print(Text(note), soft_wrap=True)
     for file in files:
         console.print(Text(f"saved in {file}"), soft_wrap=True)
 
 
-def _table(comparison: Comparison, *, busbw: bool) -> Table:
-    what = "bus bandwidth in GB/s" if busbw else "time"
-    title = Text(f"{comparison.title}: {what}, * the best")
-    table = Table(title=title, box=box.SIMPLE_HEAD)
+def _labels(comparison: Comparison) -> list[str]:
+    """What the rows are, the heading first."""
     together = len(comparison.groups) > 1
-    joint = ("alone", "gain") if together else ()
-    for name in ("size", "bound", WEFT, "method", *joint, *comparison.names, "speed-up"):
-        table.add_column(name, justify="left" if name == "method" else "right")
-    for row in comparison.rows:
-        cells = [Text(format_size(row.size)), Text(_bound(row, busbw=busbw))]
-        cells += [_cell(row, WEFT, row.weft, busbw=busbw), Text(row.weft.method)]
-        if together:
-            cells += [_cell(row, "alone", row.alone, busbw=busbw), Text(_times(row.gain))]
-        cells += [_cell(row, name, row.baselines[name], busbw=busbw) for name in comparison.names]
-        table.add_row(*cells, Text(_times(row.speedup)))
-    return table
+    shown = ["size", "lower bound", WEFT, *comparison.names, "speed-up", "of the bound", "method"]
+    return [*shown, "each alone", "together"] if together else shown
 
 
-def _bound(row: Row, *, busbw: bool) -> str:
-    return f"{row.bound_busbw_GBps:.4g}" if busbw else format_time(row.bound)
+def _column(comparison: Comparison, row: Row, *, busbw: bool) -> list[Text]:
+    """One size, in the order of `_labels`."""
+    bound = f"{row.bound_busbw_GBps:.4g}" if busbw else format_time(row.bound)
+    reached = row.weft.time / row.bound if row.bound else 1.0
+    outcomes = [(WEFT, row.weft), *((name, row.baselines[name]) for name in comparison.names)]
+    cells = [
+        Text(format_size(row.size)),
+        Text(bound),
+        *(_cell(found, busbw=busbw, best=name == row.winner) for name, found in outcomes),
+        Text(_times(row.speedup)),
+        Text(_times(reached)),
+        Text(row.weft.method),
+    ]
+    if len(comparison.groups) > 1:
+        cells += [_cell(row.alone, busbw=busbw, best=False), Text(_times(row.gain))]
+    return cells
 
 
-def _cell(row: Row, name: str, found: Outcome | None, *, busbw: bool) -> Text:
+def _cell(found: Outcome | None, *, busbw: bool, best: bool) -> Text:
     if not isinstance(found, Run):
         return Text("-")
     if not found.verified:
         return Text("WRONG", style="bold red")
     text = f"{found.busbw_GBps:.4g}" if busbw else format_time(found.time)
-    return Text(f"* {text}", style=_WINNER) if name == row.winner else Text(text)
+    return Text(f"* {text}", style=_WINNER) if best else Text(text)
 
 
 def _times(ratio: float | None) -> str:
     return "-" if ratio is None else f"x{ratio:.3f}"
+
+
+def _table(labels: list[str], columns: list[list[Text]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(labels[0])
+    for column in columns:
+        table.add_column(column[0], justify="right")
+    for number, label in enumerate(labels[1:], start=1):
+        table.add_row(Text(label), *(column[number] for column in columns))
+    return table
 
 
 def notes(comparison: Comparison) -> Iterator[str]:

@@ -43,7 +43,7 @@ class DemandOptions:
 
         if self.collective is None or not takes_size(self.collective):
             return [self.load(topology, alignment)]
-        text = self.sizes or USUAL
+        text = USUAL if self.sizes is None else self.sizes
         return [
             replace(self, size=str(size), sizes=text).load(topology, alignment)
             for size in parse_sizes(text)

@@ -89,7 +89,8 @@ def _draw(axes: Axes, comparison: Comparison) -> None:
     sizes = [row.size for row in rows]
     shown = sizes[:: -(-len(sizes) // _MOST_LABELS)]
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+    if any(bound):  # on a scale of powers there must be something that moves
+        axes.set_yscale("log")
     axes.set_xticks(shown, [format_size(size) for size in shown], rotation=30)
     axes.set_xticks([], minor=True)
     axes.set_title(comparison.title)
@@ -105,6 +106,6 @@ def _rate(found: Outcome | None) -> float:
 
 
 def _line(axes: Axes, rows: tuple[Row, ...], rates: list[float], **style: Any) -> None:
-    """A line through what moves at all; on a scale of powers there is no zero."""
+    """A line through what moves at all: zero has no place on a scale of powers."""
     points = [(row.size, rate) for row, rate in zip(rows, rates, strict=True) if rate > 0]
     axes.plot([size for size, _ in points], [rate for _, rate in points], **style)

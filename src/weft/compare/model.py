@@ -18,7 +18,7 @@ WEFT = "weft"
 
 @dataclass(frozen=True)
 class Run:
-    """What one algorithm reaches.
+    """What one algorithm reaches. Bandwidths are those of the slowest group, as for `weft.Result`.
 
     Attributes
     ----------
@@ -28,8 +28,6 @@ class Run:
         Chunks a share; None if the groups' differ.
     time
         When the last transfer ends, in picoseconds.
-    algbw_GBps, busbw_GBps
-        Algorithm and bus bandwidth of the slowest group, as nccl-tests defines them.
     transfers
         How many rows it has.
     synthesis_s

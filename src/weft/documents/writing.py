@@ -50,8 +50,6 @@ def check_new_file(path: Path) -> None:
             raise FormatError(f"{path}: cannot be written: {path.parent} is not to be written to")
     except OSError as error:
         raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
-    except ValueError as error:  # a null character
-        raise FormatError(f"{path}: cannot be written: {error}") from None
 
 
 @contextmanager
