@@ -41,7 +41,15 @@ def run_python(args: list[str], folder: Path) -> str:
 
 @pytest.mark.parametrize(
     "page",
-    ["groups.md", "language.md", "msccl.md", "mscclpp.md", "simulation.md", "workloads.md"],
+    [
+        "compare.md",
+        "groups.md",
+        "language.md",
+        "msccl.md",
+        "mscclpp.md",
+        "simulation.md",
+        "workloads.md",
+    ],
 )
 def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
