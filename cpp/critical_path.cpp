@@ -18,8 +18,14 @@ class Backwards {
             for (std::size_t k = 0; k < links.size(); ++k)
                 released_.push_back(
                     {links[k], done.start[row] + holds[k].offset + holds[k].length, row});
+            if (run.reducer > 0 && run.rows.reduce[row])
+                added_.push_back({run.rows.dst[row], done.end[row], row});
+            if (!run.network.copies.empty() && !links.empty())
+                sent_.push_back({links.front(), done.start[row], row});
         }
         std::sort(released_.begin(), released_.end());
+        std::sort(added_.begin(), added_.end());
+        std::sort(sent_.begin(), sent_.end());
     }
 
     CriticalPath find() {
@@ -27,13 +33,15 @@ class Backwards {
         const auto last = std::max_element(done_.end.begin(), done_.end.end());
         auto row = static_cast<std::int32_t>(last - done_.end.begin());
         const auto most = done_.end.size();
+        bool by_end = true;  // the one after it waited for its end, not for a link that it left
         while (path_.row.size() < most) {  // rows without duration could go in circles
-            const auto [before, cause, link] = reason(row);
+            const auto [before, cause, link] = reason(row, by_end);
             path_.row.push_back(row);
             path_.cause.push_back(cause);
             path_.link.push_back(link);
             if (cause == Cause::start) break;
             row = before;
+            by_end = cause != Cause::link;
         }
         std::reverse(path_.row.begin(), path_.row.end());
         std::reverse(path_.cause.begin(), path_.cause.end());
@@ -47,27 +55,46 @@ class Backwards {
         Cause cause = Cause::start;
         std::int32_t link = -1;
     };
-    struct Release {
-        std::int32_t link;
+    // Something that a row did at a time, to a link or on an NPU.
+    struct Event {
+        std::int32_t where;
         ps time;
         std::int32_t row;
-        auto operator<=>(const Release&) const = default;
+        auto operator<=>(const Event&) const = default;
     };
 
     const RouteTimes& times(std::int32_t row) {
         return times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
     }
 
-    Reason reason(std::int32_t row) {
-        if (const auto before = added_before(row); before >= 0) return {before, Cause::adding};
+    Reason reason(std::int32_t row, bool by_end) {
+        if (by_end)
+            if (const auto before = added_before(row); before >= 0) return {before, Cause::adding};
+        if (const Reason own = reason_to_start(row); own.before >= 0) return own;
+        // The rows of a multicast start together: what held up one held up all.
+        const auto links = run_.routes[run_.route[row]];
+        if (!sent_.empty() && !links.empty())
+            for (auto other = first(sent_, links.front(), done_.start[row]);
+                 other != sent_.end() && other->where == links.front() &&
+                 other->time == done_.start[row];
+                 ++other)
+                if (const Reason theirs = reason_to_start(other->row); theirs.before >= 0)
+                    return theirs;
+        // Only what it writes had to wait.
+        if (const auto before = brought(row, done_.start[row] + times(row).duration); before >= 0)
+            return {before, Cause::data};
+        return {};
+    }
+
+    // The row that ended, or left a link, just when this one started.
+    Reason reason_to_start(std::int32_t row) {
         if (const auto before = brought(row, done_.start[row]); before >= 0)
             return {before, Cause::data};
         const auto links = run_.routes[run_.route[row]];
         for (std::size_t k = 0; k < links.size(); ++k) {
             const ps begin = done_.start[row] + times(row).holds[k].offset;
-            const Release wanted{links[k], begin, -1};
-            const auto found = std::lower_bound(released_.begin(), released_.end(), wanted);
-            if (found != released_.end() && found->link == links[k] && found->time == begin &&
+            const auto found = first(released_, links[k], begin);
+            if (found != released_.end() && found->where == links[k] && found->time == begin &&
                 found->row != row)
                 return {found->row, Cause::link, links[k]};
         }
@@ -80,11 +107,9 @@ class Backwards {
         const ps adding = serialization(run_.bytes[run_.rows.chunk[row]], run_.reducer);
         const ps began = done_.end[row] - adding;
         if (began <= done_.start[row] + times(row).duration) return -1;
-        for (std::int32_t other = 0; other < run_.waits.rows; ++other)
-            if (run_.rows.reduce[other] && run_.rows.dst[other] == run_.rows.dst[row] &&
-                done_.end[other] == began)
-                return other;
-        return -1;
+        const auto found = first(added_, run_.rows.dst[row], began);
+        const bool there = found != added_.end() && found->where == run_.rows.dst[row];
+        return there && found->time == began ? found->row : -1;
     }
 
     // A row that this one waits for, itself or through joins, and that ends at `time`.
@@ -97,10 +122,17 @@ class Backwards {
         return -1;
     }
 
+    static std::vector<Event>::const_iterator first(const std::vector<Event>& events,
+                                                    std::int32_t where, ps time) {
+        return std::lower_bound(events.begin(), events.end(), Event{where, time, -1});
+    }
+
     const Run& run_;
     const Simulated& done_;
     TimesBySize times_;
-    std::vector<Release> released_;
+    std::vector<Event> released_;  // when links were left
+    std::vector<Event> added_;     // when NPUs had added, if that takes time
+    std::vector<Event> sent_;      // when rows started on their first link, where switches copy
     CriticalPath path_;
 };
 

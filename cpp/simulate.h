@@ -39,8 +39,8 @@ Simulated run_first_come(const Run& run);
 Simulated run_as_planned(const Run& run, std::span<const ps> start, std::span<const ps> end);
 
 // Why the run took as long as it did: a chain of rows, from the first to the one that ends last, each
-// of which starts when the one before it ended (`data`), left a link (`link`), or was added (`adding`).
-// `start` begins the chain.
+// of which starts when the one before it ended (`data`; ends then, if it waited for memory only), left a
+// link (`link`), or is added when the one before it was (`adding`). `start` begins the chain.
 enum class Cause : std::uint8_t { start, data, link, adding };
 struct CriticalPath {
     std::vector<std::int32_t> row;
@@ -48,5 +48,12 @@ struct CriticalPath {
     std::vector<std::int32_t> link;  // that was waited for; -1 for the other causes
 };
 CriticalPath critical_path(const Run& run, const Simulated& done);
+
+// How long the hop of each row takes, and when it holds the links of its route, in their order.
+struct Occupied {
+    std::vector<ps> duration;       // per row
+    std::vector<ps> begin, length;  // per link of each row's route
+};
+Occupied occupied(const Run& run, std::span<const ps> start);
 
 }  // namespace weft

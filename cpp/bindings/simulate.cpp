@@ -67,6 +67,16 @@ class Simulation {
                           give(std::move(path.link)));
     }
 
+    auto occupied(Column<std::int64_t> start) const {
+        Occupied all;
+        {
+            nb::gil_scoped_release release;
+            all = weft::occupied(run(), view(start));
+        }
+        return std::tuple(give(std::move(all.duration)), give(std::move(all.begin)),
+                          give(std::move(all.length)));
+    }
+
   private:
     Run run() const {
         return {network_, routes_, cost_, table_, view(std::get<4>(columns_)),
@@ -106,7 +116,8 @@ void bind_simulate(nb::module_& module) {
              nb::arg("planned_end"), nb::arg("reducer"))
         .def("first_come", &Simulation::first_come)
         .def("as_planned", &Simulation::as_planned, nb::arg("start"))
-        .def("critical_path", &Simulation::critical_path, nb::arg("start"), nb::arg("end"));
+        .def("critical_path", &Simulation::critical_path, nb::arg("start"), nb::arg("end"))
+        .def("occupied", &Simulation::occupied, nb::arg("start"));
 
     module.def(
         "forward",

@@ -185,6 +185,7 @@ class Simulation:
     def first_come(self) -> tuple[Int64, Int64, Int64]: ...  # start, end; busy, by link
     def as_planned(self, start: Int64) -> tuple[Int64, Int64, Int64]: ...
     def critical_path(self, start: Int64, end: Int64) -> tuple[Int32, NDArray[np.uint8], Int32]: ...
+    def occupied(self, start: Int64) -> tuple[Int64, Int64, Int64]: ...  # duration; begin, length
 
 def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
 def time_for_chunks(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from weft import _core
-from weft.collective import Collective
+from weft.collective import Chunks, Collective
 from weft.errors import InputError
 from weft.topology.model import Topology
 
@@ -13,26 +15,38 @@ _CLOCK_PS = 1 << 62
 _LINKS_A_HOP = 16  # more switches in a row than any fabric has
 
 
-def check_clock(
-    topology: Topology, demands: Sequence[Collective], transfers: int | None = None
-) -> None:
+def check_clock(topology: Topology, demands: Sequence[Collective]) -> None:
     """Raise if an algorithm might run past the end of the clock.
 
     No algorithm takes longer than all its transfers one after the other, each over links as slow
-    as the slowest. Unless `transfers` says how many a demand has at most, each of its chunks gets
-    to each NPU, and away from it again, once.
+    as the slowest. Each chunk of a demand gets to each NPU, and away from it again, once.
     """
-    if topology.links == 0:
-        return
-    links = min(topology.switches + 1, _LINKS_A_HOP)
     time = 0
     for demand in demands:
-        slot = demand.chunks.largest
-        push = int(_core.serialization(slot, topology.bandwidth).max())
-        count = 2 * len(demand.chunks) * topology.npus if transfers is None else transfers
-        time += count * links * (push + int(topology.latency.max()))
+        time += 2 * len(demand.chunks) * topology.npus * _longest(topology, demand.chunks)
         if time >= _CLOCK_PS:
             raise InputError(
                 f"{topology.name}: {demand.kind} of {demand.size} B may take longer than the "
                 f"clock runs (53 days); use a smaller size, fewer chunks or faster links"
             )
+
+
+def check_run(topology: Topology, chunks: Chunks, transfers: int, reducer: int | None) -> None:
+    """Raise if so many transfers, each of them added, might run past the end of the clock."""
+    each = _longest(topology, chunks)
+    if reducer is not None:
+        each += int(_core.serialization(chunks.largest, np.array([reducer]))[0])
+    if transfers * each >= _CLOCK_PS:
+        raise InputError(
+            f"{topology.name}: {transfers} transfers of up to {chunks.largest} B may take longer "
+            "than the clock runs (53 days); use faster links, or NPUs that add faster"
+        )
+
+
+def _longest(topology: Topology, chunks: Chunks) -> int:
+    """The longest that a transfer may take, in picoseconds."""
+    if topology.links == 0:
+        return 0
+    links = min(topology.switches + 1, _LINKS_A_HOP)
+    push = int(_core.serialization(chunks.largest, topology.bandwidth).max())
+    return links * (push + int(topology.latency.max()))

@@ -1,7 +1,7 @@
 """The meeting point: who sends which chunk to whom, after what, and when."""
 
 from weft.algorithm.cells import Cells, cells_of
-from weft.algorithm.model import Algorithm
+from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
 from weft.algorithm.weaving import Program, Woven, weave
 
@@ -15,6 +15,7 @@ __all__ = [
     "Transfers",
     "Woven",
     "cells_of",
+    "last_ends",
     "place",
     "weave",
 ]

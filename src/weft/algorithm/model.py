@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Chunks, Collective
@@ -74,14 +75,21 @@ class Algorithm:
         """When the last transfer of each demand ends, in picoseconds."""
         if self.transfers.end is None:
             raise InputError("the algorithm has no times yet: it was not made for a network")
-        firsts = np.cumsum([0, *(len(demand.chunks) for demand in self.demands)])
-        of = np.searchsorted(firsts, self.transfers.chunk, side="right") - 1
-        last = np.zeros(len(self.demands), dtype=np.int64)
-        np.maximum.at(last, of, self.transfers.end)
-        return tuple(last.tolist())
+        return last_ends(self.demands, self.transfers.chunk, self.transfers.end)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder of Chakra execution traces, one file a rank; see `weft.load`."""
         from weft.formats import chakra
 
         chakra.save(self, Path(folder))
+
+
+def last_ends(
+    demands: Sequence[Collective], chunk: NDArray[np.int32], end: NDArray[np.int64]
+) -> tuple[int, ...]:
+    """When the last row of each demand ends, given the chunk and the end of each row."""
+    firsts = np.cumsum([0, *(len(demand.chunks) for demand in demands)])
+    of = np.searchsorted(firsts, chunk, side="right") - 1
+    last = np.zeros(len(demands), dtype=np.int64)
+    np.maximum.at(last, of, end)
+    return tuple(last.tolist())

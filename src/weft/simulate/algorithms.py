@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, Routes, Transfers
-from weft.clock import check_clock
+from weft.algorithm import Algorithm, Routes, Transfers, last_ends
+from weft.clock import check_run
 from weft.cost import CostModel
 from weft.errors import InputError, unknown_name
+from weft.simulate.occupied import Occupied
 from weft.simulate.routing import routed
 from weft.topology.model import Topology
 
@@ -72,6 +73,11 @@ class Simulation:
         """When the last row should have ended, in picoseconds; None if nothing was planned."""
         return self.algorithm.time if self.algorithm.timed else None
 
+    @cached_property
+    def times(self) -> tuple[int, ...]:
+        """When the last row of each collective ended, in picoseconds."""
+        return last_ends(self.algorithm.demands, self.transfers.chunk, self.end)
+
     @property
     def utilisation(self) -> NDArray[np.float64]:
         """The share of the time in which each link was held."""
@@ -81,6 +87,11 @@ class Simulation:
     def critical_path(self) -> CriticalPath:
         """The chain of rows that decided how long it took."""
         return CriticalPath(*self._run.critical_path(self.start, self.end))
+
+    @cached_property
+    def occupied(self) -> Occupied:
+        """When each row was on its way, and when it held links."""
+        return Occupied.of(self.transfers, self.routes, self.route, self._run.occupied(self.start))
 
     def timed(self) -> Algorithm:
         """The algorithm with the times of this run, rows in order of start.
@@ -115,7 +126,8 @@ class CriticalPath:
     cause
         What it waited for: see `CAUSES` (uint8).
     link
-        The link it waited for; -1 for other causes (int32).
+        The link it waited for; -1 for other causes (int32). One of another row's, if that is
+        sent on by switches together with this one.
     """
 
     row: NDArray[np.int32]
@@ -166,20 +178,26 @@ def simulate(
         )
     topology = topology or algorithm.topology
     if topology is None:
-        raise InputError("the algorithm was made for no network; say on which to run it")
+        raise InputError(
+            "the algorithm was made for no network; name one to run it on, as with --topology"
+        )
     rows, routes, route = algorithm.transfers, algorithm.routes, algorithm.transfers.route
     chained = np.empty(0, dtype=np.uint8)
     if not own or routes is None or route is None:
-        check_clock(topology, algorithm.demands, transfers=len(rows) * topology.npus)
         hops = routed(rows, algorithm.chunks, topology, cost)
         rows, routes, route, chained = hops.transfers, hops.routes, hops.route, hops.chained
         algorithm = replace(algorithm, transfers=rows, topology=None, routes=None, cost=None)
         own = False
     planned = own and order != "fifo" and cost == algorithm.cost
+    if not planned or reducer is not None:  # a plan that is kept takes no longer than planned
+        check_run(topology, algorithm.chunks, len(rows), reducer)
     run = _prepared(algorithm, topology, routes, route, chained, cost, reducer, planned=planned)
     if planned:
         assert rows.start is not None
-        start, end, busy = run.as_planned(rows.start)
+        try:
+            start, end, busy = run.as_planned(rows.start)
+        except RuntimeError as error:  # rows that add late can hold each other up for ever
+            raise InputError(f"{error} while adding takes time; use fifo") from None
     else:
         start, end, busy = run.first_come()
     kept: Order = "plan" if planned else "fifo"

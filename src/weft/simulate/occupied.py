@@ -1,0 +1,71 @@
+"""When rows of a run were on their way, and when links were held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import Routes, Transfers
+
+
+@dataclass(frozen=True, eq=False)
+class Occupied:
+    """Every hold of a link, by link and time; on one link no two overlap.
+
+    Attributes
+    ----------
+    duration
+        How long the hop of each row of the algorithm took, adding apart, in picoseconds (int64).
+    row
+        The row that held the link; of rows that a switch copies, and that share the hold, the
+        first (int64).
+    link
+        The link (int32).
+    begin, length
+        When, and for how long, in picoseconds (int64).
+    """
+
+    duration: NDArray[np.int64]
+    row: NDArray[np.int64]
+    link: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        rows: Transfers,
+        routes: Routes,
+        route: NDArray[np.int32],
+        times: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    ) -> Occupied:
+        """The holds, from the times that the core gives for the links of each row's route."""
+        duration, begin, length = times
+        counts = np.diff(routes.offsets)[route]
+        row = np.repeat(np.arange(len(rows)), counts)
+        link = routes.links[np.arange(len(row)) + np.repeat(_shift(routes, route, counts), counts)]
+        order = np.lexsort((row, begin, link))
+        order = order[length[order] > 0]
+        row, link, begin, length = row[order], link[order], begin[order], length[order]
+        # Two rows on a link at the same time are one transmission.
+        new = np.ones(len(row), dtype=np.bool_)
+        new[1:] = (link[1:] != link[:-1]) | (begin[1:] != begin[:-1])
+        return cls(duration, row[new], link[new], begin[new], length[new])
+
+    def bytes_by_link(
+        self, links: int, chunk: NDArray[np.int32], sizes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """How many bytes each of the links carried, given each row's chunk and their sizes."""
+        carried = np.zeros(links, dtype=np.int64)
+        np.add.at(carried, self.link, sizes[chunk[self.row]])
+        return carried
+
+
+def _shift(
+    routes: Routes, route: NDArray[np.int32], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How far each row's links lie in the table of routes from where its holds lie."""
+    shift: NDArray[np.int64] = routes.offsets[:-1][route] - (np.cumsum(counts) - counts)
+    return shift
