@@ -32,7 +32,7 @@ def print_tables(result: Result, output: str | None) -> None:
     console = Console()
     console.print(table)
     if len(result.groups) > 1:
-        print_whole(console, _group_table(result.groups))
+        print_whole(console, group_table(result.groups))
 
 
 def print_lowering(lowering: Lowering, output: str) -> None:
@@ -66,7 +66,7 @@ def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
         more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
         cells = (
             figures["collective"],
-            _shortened(groups[0]) + more,
+            shortened(groups[0]) + more,
             format_size(figures["comm_size"]),
             f"{figures['uses']:,}",
             format_time(figures["time_us"] * 1e6),
@@ -127,7 +127,7 @@ def _demand_rows(result: Result) -> list[tuple[str, str]]:
     return rows
 
 
-def _group_table(groups: tuple[GroupResult, ...]) -> Table:
+def group_table(groups: tuple[GroupResult, ...]) -> Table:
     table = Table(title=Text("groups"), box=box.SIMPLE_HEAD)
     for name in ("NPUs", "collective", "size", "chunks", "time", "lower bound", "efficiency"):
         table.add_column(name, justify="left" if name in ("NPUs", "collective") else "right")
@@ -149,10 +149,10 @@ def _group_table(groups: tuple[GroupResult, ...]) -> Table:
 
 
 def _members(demand: Collective) -> str:
-    return _shortened(demand.group) + ("" if demand.relay else ", no relays")
+    return shortened(demand.group) + ("" if demand.relay else ", no relays")
 
 
-def _shortened(group: Sequence[int]) -> str:
+def shortened(group: Sequence[int]) -> str:
     text = format_group(group)
     if len(text) > _MOST_LETTERS:  # no item alone is that long
         text = f"{text[: text.rindex(',', 0, _MOST_LETTERS)]},... ({len(group)})"

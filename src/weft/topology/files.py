@@ -109,18 +109,14 @@ def _buffer(topology: Topology) -> str | dict[str, str | int | float] | None:
     sizes = [exact_size(size) for size in topology.buffers.values()]
     if len(sizes) == topology.switches and len(set(sizes)) == 1:
         return sizes[0]
-    names = (_switch_name(topology, switch) for switch in topology.buffers)
+    names = (topology.node_name(switch) for switch in topology.buffers)
     return dict(zip(names, sizes, strict=True)) or None
 
 
 def _multicast(topology: Topology) -> bool | list[str]:
     if len(topology.copying) in (0, topology.switches):
         return bool(topology.copying)
-    return [_switch_name(topology, switch) for switch in sorted(topology.copying)]
-
-
-def _switch_name(topology: Topology, node: int) -> str:
-    return f"s{node - topology.npus}"
+    return [topology.node_name(switch) for switch in sorted(topology.copying)]
 
 
 def _column(values: NDArray[np.int64]) -> int | list[int]:
@@ -132,7 +128,7 @@ def _links(topology: Topology) -> list[Link]:
     """One item a link, or a pair of neighbours in the list that differ in direction only."""
 
     def node(number: int) -> int | str:
-        return number if number < topology.npus else _switch_name(topology, number)
+        return number if number < topology.npus else topology.node_name(number)
 
     links: list[Link] = []
     columns = (topology.src, topology.dst, topology.bandwidth, topology.latency)

@@ -144,6 +144,14 @@ class Topology:
         if strangers:
             raise TopologyError(f"{self.name} has no NPU {strangers[0]}, which is in the group")
 
+    def node_name(self, node: int) -> str:
+        """What people call a node: an NPU's number, or ``s0`` for the first switch."""
+        return str(node) if node < self.npus else f"s{node - self.npus}"
+
+    def link_name(self, link: int) -> str:
+        """The two ends of a link, such as ``3 > s0``."""
+        return f"{self.node_name(int(self.src[link]))} > {self.node_name(int(self.dst[link]))}"
+
     @cached_property
     def core(self) -> _core.Network:
         """The same network for the kernels."""
