@@ -22,7 +22,7 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import FormatError
 from weft.formats.perfetto import Timeline
-from weft.simulate import Simulation, simulate, timeline
+from weft.simulate import Simulation, simulate, timeline_of
 from weft.synthesis import produce
 from weft.topology import Topology, load_topology
 
@@ -30,7 +30,7 @@ Event = dict[str, Any]
 
 
 def events_of(run: Simulation, path: Path) -> list[Event]:
-    timeline(run).save(path)
+    timeline_of(run).save(path)
     document = json.loads(path.read_text(), parse_float=Decimal)
     assert set(document) == {"displayTimeUnit", "traceEvents"}
     events: list[Event] = document["traceEvents"]
@@ -160,12 +160,12 @@ def test_compressed_files_are_the_same_and_depend_on_the_run_alone(tmp_path: Pat
         baseline("direct", load_topology("ring:4"), [Collective.of("all-gather", range(4), 4096)])
     )
     for name in ("a.json", "a.json.gz", "b.json.gz"):
-        timeline(run).save(tmp_path / name)
+        timeline_of(run).save(tmp_path / name)
     packed = (tmp_path / "a.json.gz").read_bytes()
     assert gzip.decompress(packed) == (tmp_path / "a.json").read_bytes()
     assert packed == (tmp_path / "b.json.gz").read_bytes()
     with pytest.raises(FormatError, match="name it so"):
-        timeline(run).save(tmp_path / "a.txt")
+        timeline_of(run).save(tmp_path / "a.txt")
     assert len(list(tmp_path.iterdir())) == 3
 
 

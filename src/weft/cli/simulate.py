@@ -68,7 +68,7 @@ def simulate(
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
     from weft.formats import read
-    from weft.simulate import Report, timeline
+    from weft.simulate import Report, timeline_of
     from weft.simulate import simulate as run_on
     from weft.units import parse_bandwidth
 
@@ -92,7 +92,7 @@ def simulate(
         click.echo(f"{source.path}: {report.violation}")
         raise click.exceptions.Exit(1)
     if target is not None:
-        timeline(report.run).save(target)  # here, so that an interrupt reaches it
+        timeline_of(report.run).save(target)  # here, so that an interrupt reaches it
     if as_json:
         import json
 

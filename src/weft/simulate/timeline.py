@@ -14,7 +14,7 @@ MOST_ARROWS = 100_000
 """Rows above which arrows would only be a blur, and most of the file."""
 
 
-def timeline(run: Simulation) -> Timeline:
+def timeline_of(run: Simulation) -> Timeline:
     """The run as a timeline; rows that take no time are left out.
 
     Sends that an NPU has under way at the same time lie in several lanes, each a track. Arrows
