@@ -33,7 +33,7 @@ def check(algorithm: weft.Algorithm) -> None:
 
 
 @pytest.mark.parametrize("name", BASELINES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(networks(), COSTS, st.data())
 def test_random_demands(name: str, network: Topology, cost: CostModel, data: st.DataObject) -> None:
     """Groups in any order of ranks, alone or two at once, with others to relay."""
