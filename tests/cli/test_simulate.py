@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.cli.command import refused, weft
 from weft import Algorithm, synthesize
 from weft.formats import write
+from weft.workload import Transformer, save_transformer
 
 RING = Path(__file__).parents[1] / "data" / "astra" / "ar_ring_8"
 
@@ -77,6 +79,73 @@ def test_traces_of_others() -> None:
     args = (str(RING), "--collective", "all-reduce")
     assert "made for no network; name one to run it on" in refused("simulate", *args)
     assert figures(*args, "--topology", "ring:8")["transfers"] > 0
+    assert "made for no network; name one to run them" in refused("simulate", str(RING))
+
+
+@pytest.fixture(scope="module")
+def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small training step."""
+    folder = tmp_path_factory.mktemp("workload") / "step"
+    model = Transformer(tp=2, dp=2, layers=1, hidden=64, seq=16)
+    save_transformer(model, folder)
+    return folder
+
+
+def test_a_workload(step: Path, tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    facts = figures(str(step), "--topology", "ring:4", "--trace", str(file), "--method", "direct")
+    assert facts["finished"]
+    assert facts["lowered"]["lowered"] > 0
+    titles = [e["args"]["name"] for e in events(file) if e["name"] == "thread_name"]
+    assert {"rank 0 compute", "rank 3 sends"} <= set(titles)
+    tracks: dict[int, list[tuple[float, float]]] = {}
+    for event in events(file):
+        if event["ph"] == "X":
+            times = event["ts"], event["ts"] + event["dur"]
+            tracks.setdefault(event["tid"], []).append(times)
+    assert max(end for track in tracks.values() for _, end in track) == facts["time_us"]
+    for track in tracks.values():
+        for before, after in pairwise(sorted(track)):
+            assert before[1] <= after[0] + 1e-6
+    done = weft("simulate", str(step), "--topology", "ring:4", "--latency-model", "blocking")
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("ranks", "collectives", "computing", "busiest links", "critical path"):
+        assert words in done.stdout
+
+
+def events(file: Path) -> list[dict]:
+    return json.loads(file.read_text())["traceEvents"]
+
+
+def test_as_in_astra_sim(tmp_path: Path) -> None:
+    network = tmp_path / "network.yml"
+    network.write_text(
+        "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
+    )
+    facts = figures(str(RING), "--astra-sim", str(network))
+    assert facts["model"] == "astra-sim aware"
+    assert facts["finish_ns"] == [facts["time_ns"]] * 8
+    unaware = figures(str(RING), "--astra-sim", str(network), "--unaware")
+    assert unaware["time_ns"] <= facts["time_ns"]
+    both = refused("simulate", str(RING), "--astra-sim", str(network), "--topology", "ring:8")
+    assert "--topology does not go with --astra-sim" in both
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "with --topology or --astra-sim"),
+        (["--topology", "ring:4", "--order", "fifo"], "--order is for algorithms"),
+        (["--topology", "ring:4", "--plain"], "go with --astra-sim"),
+        (["--topology", "ring:3"], "3 NPUs"),
+        (["--topology", "ring:4", "--method", "rnig"], "method"),
+        (["--astra-sim", "none.yml"], "none.yml"),
+    ],
+)
+def test_bad_input_for_traces(step: Path, tmp_path: Path, args: list[str], message: str) -> None:
+    told = refused("simulate", str(step), *args, "--trace", "t.json", cwd=tmp_path)
+    assert message in told
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_wrong_algorithm_is_not_run(algorithm: Algorithm, tmp_path: Path) -> None:
@@ -105,6 +174,7 @@ def test_a_wrong_algorithm_is_not_run(algorithm: Algorithm, tmp_path: Path) -> N
         (["--topology", "ring:4", "--without-npu", "1"], "names NPU 1"),
         (["--topology", "line:4", "--without-link", "1-2"], "no path"),
         (["--collective", "all-gather"], "says otherwise by itself"),
+        (["--method", "direct"], "--method is for traces"),
         (["--trace", "t.txt"], ".json.gz"),
         (["--trace", ""], ".json.gz"),
         (["--trace", "none/t.json"], "there is no folder"),

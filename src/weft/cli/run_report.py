@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -20,13 +21,13 @@ _PS = 1e6  # in a microsecond
 _ORDERS = {"plan": "links in the planned order", "fifo": "links first come first served"}
 
 
-def print_run(report: Report, source: str, trace: str | None) -> None:
+def print_run(report: Report, source: str, timeline: Path | None) -> None:
     """Print the figures for people."""
     figures = report.to_dict()
     table = Table(title=Text(f"{source} on {report.run.topology.name}"), show_header=False)
     rows = [*_times(report, figures["plan"]), *_uses(report), *_path(report)]
-    if trace is not None:
-        rows.append(("timeline in", trace))
+    if timeline is not None:
+        rows.append(("timeline in", str(timeline)))
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console()

@@ -1,26 +1,36 @@
-"""``weft simulate``: run an algorithm on a network and say what decides its time."""
+"""``weft simulate``: run an algorithm or traces on a network and say what decides the time."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
+from weft.cli.trace_runs import (
+    TraceOptions,
+    are_traces,
+    check_options,
+    run_traces,
+    trace_options,
+)
+from weft.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from weft._core import Progress
     from weft.cost import CostModel
-    from weft.simulate import Report
+    from weft.simulate import Report, TraceRun
     from weft.verify import Verdict
 
 
 @click.command()
-@input_options("ALGORITHM")
-@optional_topology("Run it on this network instead of its own.")
+@input_options("PATH")
+@optional_topology("Run it on this network; by default an algorithm's own.")
 @click.option(
     "--order",
     metavar="plan|fifo",
@@ -40,6 +50,7 @@ if TYPE_CHECKING:
     metavar="cut-through|store-and-forward",
     help="How a hop crosses switches; by default as the algorithm has it, or cut-through.",
 )
+@trace_options
 @click.option(
     "--trace", metavar="FILE", help="Write a timeline for Perfetto: a .json or .json.gz file."
 )
@@ -51,13 +62,19 @@ def simulate(
     reducer: str | None,
     latency_model: str | None,
     switching: str | None,
+    traces: TraceOptions,
     trace: str | None,
     as_json: bool,
 ) -> None:
-    """Run ALGORITHM on its network, or on another, and report what decides its time.
+    """Run an algorithm or a workload on a network, and report what decides its time.
 
-    ALGORITHM is a folder of Chakra execution traces, or a file in another format that Weft knows.
-    It is judged first: exit code 1 and the violation if it is wrong.
+    PATH is an algorithm: a folder of Chakra execution traces that Weft wrote, or a file in another
+    format that it knows. It runs on its own network, or on that of --topology. It is judged first:
+    exit code 1 and the violation if it is wrong.
+
+    Or PATH has Chakra execution traces of others, such as a workload: they run as they are on the
+    network of --topology, their collectives synthesized for it; exit code 1 if they never end. With
+    --collective they are read as an algorithm.
 
     \b
     Examples:
@@ -65,42 +82,84 @@ def simulate(
       weft simulate traces --order fifo --reducer 200GB/s --trace timeline.json.gz
       weft simulate allreduce.xml --topology h100:2
       weft simulate traces --topology mesh:8x8 --without-link 27-28 --json
+      weft simulate step --topology mesh:4x4
+      weft simulate bundle/algorithm --astra-sim bundle/network.yml
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
-    from weft.formats import read
-    from weft.simulate import Report, timeline_of
-    from weft.simulate import simulate as run_on
-    from weft.units import parse_bandwidth
 
     target = None if trace is None else _checked(trace, source.path)
-    hints, rate = source.hints(), None if reducer is None else parse_bandwidth(reducer)
+    as_traces = are_traces(source, traces)
+    if as_traces:
+        only = {"--order": order, "--reducer": reducer}
+        models = {"--latency-model": latency_model, "--switching": switching}
+        check_options(source, network, traces, only, models)
+    elif traces.given():
+        raise InputError(f"{traces.given()} is for traces, but {source.path} is an algorithm")
 
-    def work(_report: Progress) -> Report | Verdict:
-        topology = None if network is None else network.load()
-        imported = read(source.path, hints, kind=source.kind)
-        verdict = imported.judged()
-        if not verdict:
-            return verdict
-        algorithm = imported.algorithm
-        cost = _cost(algorithm.cost, latency_model, switching)
-        return Report.of(
-            run_on(algorithm, topology, cost, order=order, reducer=rate)  # type: ignore[arg-type]
-        )
+    def work(report: Progress) -> Report | TraceRun | Verdict:
+        cost = functools.partial(_cost, latency_model=latency_model, switching=switching)
+        if as_traces:
+            return run_traces(source, network, traces, cost(None), report)
+        return _run(source, network, cost, order, reducer)
 
-    report = progress.run("simulating", work)
-    if not isinstance(report, Report):
-        click.echo(f"{source.path}: {report.violation}")
+    done = progress.run("simulating", work)
+    if not _report(done, source.path, target, as_json=as_json):
         raise click.exceptions.Exit(1)
+
+
+def _run(
+    source: InputOptions,
+    network: NetworkOptions | None,
+    cost: Callable[[CostModel | None], CostModel | None],
+    order: str | None,
+    reducer: str | None,
+) -> Report | Verdict:
+    """Run an algorithm, unless it is wrong."""
+    from weft.formats import read
+    from weft.simulate import Report, simulate
+    from weft.units import parse_bandwidth
+
+    hints, rate = source.hints(), None if reducer is None else parse_bandwidth(reducer)
+    topology = None if network is None else network.load()
+    imported = read(source.path, hints, kind=source.kind)
+    verdict = imported.judged()
+    if not verdict:
+        return verdict
+    algorithm = imported.algorithm
+    return Report.of(
+        simulate(
+            algorithm,
+            topology,
+            cost(algorithm.cost),
+            order=order,  # type: ignore[arg-type]  # checked there
+            reducer=rate,
+        )
+    )
+
+
+def _report(
+    done: Report | TraceRun | Verdict, source: str, target: Path | None, *, as_json: bool
+) -> bool:
+    """Print what came of a run, and write its timeline; says whether all is right."""
+    from weft.cli.run_report import print_run
+    from weft.cli.trace_report import print_trace_run
+    from weft.simulate import Report, TraceRun, timeline_of, trace_timeline_of
+
+    if not isinstance(done, Report | TraceRun):
+        click.echo(f"{source}: {done.violation}")
+        return False
     if target is not None:
-        timeline_of(report.run).save(target)  # here, so that an interrupt reaches it
+        drawn = timeline_of(done.run) if isinstance(done, Report) else trace_timeline_of(done)
+        drawn.save(target)  # in the main thread, so that an interrupt reaches it
     if as_json:
         import json
 
-        click.echo(json.dumps(report.to_dict(), indent=2))
+        click.echo(json.dumps(done.to_dict(), indent=2))
+    elif isinstance(done, Report):
+        print_run(done, source, target)
     else:
-        from weft.cli.run_report import print_run
-
-        print_run(report, source.path, trace)
+        print_trace_run(done, target)
+    return isinstance(done, Report) or done.finished
 
 
 def _cost(
@@ -122,7 +181,7 @@ def _checked(trace: str, source: str) -> Path:
     """The timeline's path; raise before the work if it cannot be written."""
     from pathlib import Path
 
-    from weft.errors import FormatError, InputError
+    from weft.errors import FormatError
     from weft.formats.perfetto import check_name
 
     target = Path(trace)

@@ -7,6 +7,7 @@ from weft.simulate.path_times import PathTimes
 from weft.simulate.report import QUARTERS, LinkUse, PlanDifference, Report
 from weft.simulate.timeline import timeline_of
 from weft.simulate.trace_run import Links, Step, Stuck, TraceRun
+from weft.simulate.trace_timeline import trace_timeline_of
 from weft.simulate.traces import is_workload, simulate_traces
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "simulate_astra_sim",
     "simulate_traces",
     "timeline_of",
+    "trace_timeline_of",
 ]

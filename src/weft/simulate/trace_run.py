@@ -194,7 +194,7 @@ class TraceRun:
         """What the nodes that never ended wait for, directly or over others."""
         found = []
         for recv, send in self._run.stuck:
-            source, rank, tag, size = self._graph.message(recv)
+            source, rank, tag, size = self.message(recv)
             sender = None if send is None else self._graph.id(send)
             found.append(Stuck(rank, self._graph.id(recv), source, tag, size, sender))
         return tuple(found)
@@ -204,12 +204,16 @@ class TraceRun:
         """The chain of nodes that decided when the last one ended, in order."""
         return tuple(self._step(node) for node in self._run.critical_chain().tolist())
 
+    def message(self, node: int) -> tuple[int, int, int, int]:
+        """Source, destination, tag and bytes of the message of a COMM_SEND or COMM_RECV."""
+        return self._graph.message(node)
+
     def _step(self, node: int) -> Step:
         start, end, kind = int(self.start[node]), int(self.end[node]), KINDS[self.kind[node]]
         rank, number = self._graph.rank(node), self._graph.id(node)
         if kind in ("compute", "host"):
             return Step(rank, number, kind, start, end)
-        source, taker, _, size = self._graph.message(node)
+        source, taker, _, size = self.message(node)
         if kind == "receive":
             return Step(rank, number, kind, start, end, 0, source, size)
         waited = end - start - self._run.alone(node)

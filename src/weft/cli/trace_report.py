@@ -1,0 +1,111 @@
+"""The tables of ``weft simulate`` for traces: the run, its busiest links, what decided its time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from weft.cli.report import print_whole
+from weft.simulate import TraceRun
+from weft.units import PS_PER_US, format_time
+
+_MOST_STUCK = 5
+_MOST_STEPS = 4  # at either end of the path
+
+
+def print_trace_run(run: TraceRun, timeline: Path | None) -> None:
+    """Print the figures for people."""
+    figures = run.to_dict()
+    table = Table(title=Text(f"{run.where} on {run.network}"), show_header=False)
+    for row in _rows(run, figures):
+        table.add_row(*map(Text, row))
+    if timeline is not None:
+        table.add_row(Text("timeline in"), Text(str(timeline)))
+    console = Console()
+    console.print(table)
+    if figures["busiest_links"]:
+        print_whole(console, _link_table(figures["busiest_links"], run.time))
+    if figures["critical_path"]["steps"]:
+        print_whole(console, _step_table(run))
+
+
+def _rows(run: TraceRun, figures: dict[str, Any]) -> list[tuple[str, str]]:
+    path, time = figures["critical_path"], max(run.time_us, 1e-6)
+    shares = [
+        f"{path[name] / time:.1%} {what}"
+        for name, what in (
+            ("compute_us", "computing"),
+            ("transfer_us", "moving data"),
+            ("waiting_for_links_us", "waiting for links"),
+        )
+        if path[name]
+    ]
+    rows = [
+        ("time", f"{format_time(run.time)} ({run.model} model)"),
+        ("ranks", f"{run.ranks:,}, {run.nodes:,} nodes"),
+        (
+            "first rank to finish",
+            format_time(int(run.finish[run.finish >= 0].min(initial=run.time))),
+        ),
+        (
+            "critical path",
+            f"{len(path['steps']):,} step(s): {', '.join(shares) or 'nothing moves'}",
+        ),
+    ]
+    if run.lowered is not None:
+        lowered = run.lowered
+        rows.insert(
+            2,
+            (
+                "collectives",
+                f"{lowered['lowered']:,}, by {len(lowered['algorithms'])} algorithm(s)",
+            ),
+        )
+    if not run.finished:
+        rows.append(("NEVER ENDS", f"{run.unfinished:,} of {run.nodes:,} nodes"))
+        rows += [("", str(one)) for one in run.stuck[:_MOST_STUCK]]
+    return rows
+
+
+def _link_table(links: list[dict[str, Any]], time: int) -> Table:
+    table = Table(title=Text("busiest links"), box=box.SIMPLE_HEAD)
+    for name in ("from", "to", "busy", "utilisation"):
+        table.add_column(name, justify="right")
+    for link in links:
+        busy = link["busy_us"] * PS_PER_US
+        cells = (str(link["src"]), str(link["dst"]), format_time(busy), f"{busy / time:.1%}")
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _step_table(run: TraceRun) -> Table:
+    """The first and the last steps of the critical path."""
+    table = Table(title=Text("critical path"), box=box.SIMPLE_HEAD)
+    for name in ("step", "rank", "node", "does", "start", "end", "waited for links"):
+        table.add_column(name, justify="left" if name == "does" else "right")
+    steps = run.critical_path
+    cut = len(steps) > 2 * _MOST_STEPS + 1
+    for number, step in enumerate(steps):
+        if cut and number == _MOST_STEPS:
+            more = len(steps) - 2 * _MOST_STEPS
+            table.add_row("...", "", "", f"{more:,} more", "", "", "")
+        if cut and _MOST_STEPS <= number < len(steps) - _MOST_STEPS:
+            continue
+        toward = "from" if step.kind == "receive" else "to"
+        does = step.kind if step.peer is None else f"{step.kind} {toward} {step.peer}"
+        cells = (
+            str(number + 1),
+            str(step.rank),
+            str(step.node),
+            does,
+            format_time(step.start),
+            format_time(step.end),
+            format_time(step.waited) if step.waited else "",
+        )
+        table.add_row(*map(Text, cells))
+    return table
