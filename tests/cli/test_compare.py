@@ -52,8 +52,8 @@ def test_json_by_size() -> None:
 
 
 def test_groups_a_plan_and_patterns_with_their_own_sizes(tmp_path: Path) -> None:
-    layout = ["--parallel", "tp=4,dp=4", "--along", "dp", "--sizes", "4KiB", "--chunks", "2"]
-    result = facts("compare", "mesh:4x4", "all-to-all", *layout)
+    layout = ["--parallel", "tp=4,dp=4", "--along", "dp", "--sizes", "4KiB"]
+    result = facts("compare", "mesh:4x4", "all-to-all", *layout, "--chunks", "2")
     assert result["groups"][0]["members"] == [0, 4, 8, 12]
     row = result["sizes"][0]
     assert row["algorithms"]["weft"]["chunks"] == row["alone"]["chunks"] == 2
@@ -68,17 +68,17 @@ def test_groups_a_plan_and_patterns_with_their_own_sizes(tmp_path: Path) -> None
     assert (result["collective"], result["sizes"][0]["size_bytes"]) == (None, 8000)
     (tmp_path / "sizes.csv").write_text("0,1kB\n2kB,0\n")
     args = ["all-to-allv", "--group", "0,1", "--matrix", "sizes.csv"]
-    result = facts("compare", "ring:4", *args, cwd=tmp_path)
+    result = facts("compare", "ring:4", *args, "--against", "direct", cwd=tmp_path)
     assert [row["size_bytes"] for row in result["sizes"]] == [2000]
 
 
 def test_the_table() -> None:
-    done = weft(*RING, "--sizes", "1KiB,1MiB", "--busbw", "--group", "0,1", "--group", "2,3")
+    done = weft(*RING, "--sizes", "1KiB,4KiB", "--busbw", "--group", "0,1", "--group", "2,3")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
     title = "all-gather in 2 groups on ring:4: bus bandwidth in GB/s, * the best"
     assert " ".join(lines[0]) == title
-    assert lines[1] == ["size", "1KiB", "1MiB"]
+    assert lines[1] == ["size", "1KiB", "4KiB"]
     rows = [*("lower", "weft", "direct", "speed-up", "of", "method", "each", "together"), "all"]
     assert [line[0] for line in lines[3:]] == rows
     assert lines[4][1::2] == ["*", "*"]
@@ -87,14 +87,14 @@ def test_the_table() -> None:
 
 def test_files(tmp_path: Path) -> None:
     files = ["--csv", "out.csv", "--plot", "out.svg"]
-    done = weft(*RING, "--sizes", "1KiB,1MiB", *files, cwd=tmp_path)
+    done = weft(*RING, "--sizes", "1KiB,4KiB", *files, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-2:] == ["saved in out.csv", "saved in out.svg"]
     assert {path.name for path in tmp_path.iterdir()} == {"out.csv", "out.svg"}
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert tuple(rows[0]) == COLUMNS
     assert [(row["size_bytes"], row["algorithm"]) for row in rows] == [
-        *(("1024", "weft"), ("1024", "direct"), ("1048576", "weft"), ("1048576", "direct"))
+        *(("1024", "weft"), ("1024", "direct"), ("4096", "weft"), ("4096", "direct"))
     ]
     assert all(float(row["time_us"]) >= float(row["lower_bound_us"]) for row in rows)
     svg = (tmp_path / "out.svg").read_bytes()
@@ -106,13 +106,11 @@ def test_files(tmp_path: Path) -> None:
     ("args", "message"),
     [
         ([*RING, "--sizes", ""], "size ''"),
-        ([*RING, "--sizes", "much"], "size 'much'"),
         ([*RING, "--size", "1KiB"], "--size"),
         ([*RING, "--against", "rign"], "unknown baseline 'rign'"),
         ([*RING, "--csv", ""], "--csv is empty"),
         ([*RING, "--plot", "out.pdf"], "figures are .svg or .png files"),
         ([*RING, "--plot", "a.svg", "--csv", "a.svg"], "both name a.svg"),
-        ([*RING, "--csv", "/dev/null"], "device"),
         (["compare", "ring:4", "permutation"], "permutation needs --sizes and --to"),
         (["compare", "ring:4", "custom", "--sizes", "1KiB"], "custom takes no --sizes, only"),
         (["compare", "ring:4", "--plan", "p.yaml", "--sizes", "1KiB"], "leave out --sizes"),
