@@ -64,10 +64,16 @@ private:
     std::string body_, packed_;
 };
 
+const char* name_of(const Share::Step& step) {
+    if (step.type == comm_send) return "send";
+    if (step.type == comm_recv) return "recv";
+    return step.reduce ? "sum" : "copy";
+}
+
 void write_step(Writer& writer, const Share::Step& step, std::uint64_t id, std::int32_t first_tag,
-                const std::vector<std::uint64_t>& waits) {
-    const char* name = step.type == comm_send ? "send" : step.type == comm_recv ? "recv" : "sum";
-    writer.open(id, name, step.type);
+                const std::vector<std::uint64_t>& holds, const std::vector<std::uint64_t>& waits) {
+    writer.open(id, name_of(step), step.type);
+    writer.waits(4, holds);
     writer.waits(5, waits);
     if (step.type == comp) {
         writer.beside_kernels();
@@ -83,37 +89,42 @@ void write_step(Writer& writer, const Share::Step& step, std::uint64_t id, std::
 
 }  // namespace
 
-Share share_of(const Nodes& nodes, const Transfers& table, const Ends& ends, std::int32_t rank) {
+Share share_of(Nodes nodes, const Transfers& table, const Ends& ends, std::int32_t rank) {
     Share share;
     share.steps.reserve(nodes.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> written;  // chunk, node
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         const auto type = static_cast<NodeType>(nodes.type[i]);
         const auto first = nodes.data.offsets[i], last = nodes.data.offsets[i + 1];
-        if (type == comp && first == last) continue;  // the only node of a rank without rows
-        const std::size_t message = type == comp ? nodes.data.ids[first] : i;
-        const auto row = static_cast<std::size_t>(nodes.known[comm_tag][message]);
+        const bool tagged = nodes.present[i] >> comm_tag & 1;
+        if (!tagged && first == last) return {};  // the only node of a rank without rows
+        const std::size_t message = tagged ? i : nodes.data.ids[first];  // a sum follows its RECV
+        const std::int64_t row = nodes.known[comm_tag][message];
         const std::int32_t chunk = table.chunk[row];
-        // The first node that writes a chunk adds to what the rank had, if it had any.
-        const bool first_sum = type == comp && last - first == 1;
-        const bool own = (type == comm_send && first == last) ||
-                         (first_sum && contains(ends.sets, ends.pre[chunk], rank));
+        const bool home = table.writes(row) == chunk;
+        // What nothing has written before is what the rank had, if it had any.
+        bool own = type == comm_send && first == last;
+        if (type == comp && tagged)
+            own = last - first < 1 + (table.reduce[row] && table.reads(row) != table.writes(row));
+        else if (type == comp)
+            own = last - first == 1 && home && contains(ends.sets, ends.pre[chunk], rank);
         share.steps.push_back({type, table.src[row] == rank ? table.dst[row] : table.src[row],
-                               ends.tag[row], table.chunk_bytes[chunk], own});
-        for (auto k = first; k < last; ++k)
-            share.waits.push_back(static_cast<std::int32_t>(nodes.data.ids[k]));
-        share.offsets.push_back(static_cast<std::int64_t>(share.waits.size()));
-        if (type != comm_send) written.emplace_back(chunk, static_cast<std::int32_t>(i));
+                               ends.tag[row], table.chunk_bytes[chunk], table.reduce[row], own});
+        if (type != comm_send && home) written.emplace_back(chunk, static_cast<std::int32_t>(i));
     }
     std::sort(written.begin(), written.end());
     for (std::size_t i = 0; i < written.size(); ++i) {
         const std::int32_t chunk = written[i].first;
         if (i + 1 < written.size() && written[i + 1].first == chunk) continue;
-        if (contains(ends.sets, ends.post[chunk], rank) ||
-            (ends.reduce[chunk] && contains(ends.sets, ends.pre[chunk], rank)))
+        // A copy of what the rank had, come back on its way to others, brings it nothing.
+        const bool had = contains(ends.sets, ends.pre[chunk], rank);
+        if (ends.reduce[chunk] ? had || contains(ends.sets, ends.post[chunk], rank)
+                               : !had && contains(ends.sets, ends.post[chunk], rank))
             share.last.push_back(written[i].second);
     }
     std::sort(share.last.begin(), share.last.end());
+    share.data = std::move(nodes.data);
+    share.ctrl = std::move(nodes.ctrl);
     return share;
 }
 
@@ -130,13 +141,16 @@ void write_share(std::string& out, const Share& share, std::uint64_t first_id,
         writer.beside_kernels();
         writer.close();
     }
-    std::vector<std::uint64_t> waits;
+    std::vector<std::uint64_t> holds, waits;
     for (std::size_t i = 0; i < share.steps.size(); ++i) {
+        holds.clear();
         waits.clear();
         if (share.steps[i].own) waits.push_back(start);
-        for (auto k = share.offsets[i]; k < share.offsets[i + 1]; ++k)
-            waits.push_back(first + static_cast<std::uint64_t>(share.waits[k]));
-        write_step(writer, share.steps[i], first + i, first_tag, waits);
+        for (auto k = share.data.offsets[i]; k < share.data.offsets[i + 1]; ++k)
+            waits.push_back(first + share.data.ids[k]);
+        for (auto k = share.ctrl.offsets[i]; k < share.ctrl.offsets[i + 1]; ++k)
+            holds.push_back(first + share.ctrl.ids[k]);
+        write_step(writer, share.steps[i], first + i, first_tag, holds, waits);
     }
     if (!member) return;
     waits.assign(1, start);

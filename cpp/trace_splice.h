@@ -28,11 +28,11 @@ struct Share {
         NodeType type;
         std::int32_t peer, tag;
         std::int64_t size;
+        bool reduce;
         bool own;  // reads this rank's own data
     };
     std::vector<Step> steps;
-    std::vector<std::int64_t> offsets{0};  // nodes each waits for
-    std::vector<std::int32_t> waits;
+    Waits data, ctrl;  // nodes each waits for
     // The nodes after which this rank has all it must have, and has read all it had to give.
     std::vector<std::int32_t> last;
 
@@ -40,7 +40,7 @@ struct Share {
     std::uint64_t ids(bool member) const { return steps.size() + (member ? 1 : 0); }
 };
 
-Share share_of(const Nodes& nodes, const Transfers& table, const Ends& ends, std::int32_t rank);
+Share share_of(Nodes nodes, const Transfers& table, const Ends& ends, std::int32_t rank);
 
 // Appends a copy of the nodes as whole frames. With the frame of a COMM_COLL they stand for it: a
 // node waits for what it waited for, and a node with its id ends the copy. Without, this rank only

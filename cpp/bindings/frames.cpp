@@ -59,6 +59,8 @@ void bind_reader(nb::module_& module) {
 struct Splicer {
     Column<std::int32_t> chunk, src, dst;
     Column<bool> reduce;
+    Column<std::int32_t> src_place, dst_place;
+    Column<std::int64_t> dep_offsets, deps;
     Column<std::int32_t> tag;
     Column<std::int64_t> chunk_bytes;
     Column<bool> chunk_reduce;
@@ -68,14 +70,15 @@ struct Splicer {
     std::optional<Plan> plan = {};
 
     Transfers table() const {
-        return {view(chunk), view(src), view(dst), view(reduce), view(chunk_bytes), {}, {}, {}, {}};
+        return {view(chunk),     view(src),       view(dst),         view(reduce), view(chunk_bytes),
+                view(src_place), view(dst_place), view(dep_offsets), view(deps)};
     }
 
     // The algorithm has been verified, so its numbers fit each other; ranks may have been renamed.
     void build() {
         for (std::size_t i = 0; i < chunk.size(); ++i)
-            if (src(i) < 0 || src(i) >= ranks || dst(i) < 0 || dst(i) >= ranks || src(i) == dst(i))
-                throw std::invalid_argument("a row is not between two ranks");
+            if (src(i) < 0 || src(i) >= ranks || dst(i) < 0 || dst(i) >= ranks)
+                throw std::invalid_argument("a row is not between ranks");
         plan.emplace(table(), ranks);
     }
 
@@ -108,14 +111,18 @@ void bind_splicer(nb::module_& module) {
             "__init__",
             [](Splicer* self, std::int32_t ranks, Column<std::int32_t> chunk,
                Column<std::int32_t> src, Column<std::int32_t> dst, Column<bool> reduce,
+               Column<std::int32_t> src_place, Column<std::int32_t> dst_place,
+               Column<std::int64_t> dep_offsets, Column<std::int64_t> deps,
                Column<std::int32_t> tag, Column<std::int64_t> chunk_bytes,
                Column<bool> chunk_reduce, Column<std::int32_t> pre, Column<std::int32_t> post,
                Column<std::int64_t> set_offsets, Column<std::int32_t> set_members) {
-                new (self) Splicer{chunk, src, dst, reduce, tag, chunk_bytes, chunk_reduce,
-                                   pre, post, rows(set_offsets, set_members), ranks};
+                new (self) Splicer{chunk, src, dst, reduce, src_place, dst_place, dep_offsets,
+                                   deps, tag, chunk_bytes, chunk_reduce, pre, post,
+                                   rows(set_offsets, set_members), ranks};
                 self->build();
             },
             nb::arg("ranks"), nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("reduce"),
+            nb::arg("src_place"), nb::arg("dst_place"), nb::arg("dep_offsets"), nb::arg("deps"),
             nb::arg("tag"), nb::arg("chunk_bytes"), nb::arg("chunk_reduce"), nb::arg("pre"),
             nb::arg("post"), nb::arg("set_offsets"), nb::arg("set_members"))
         .def("share", &Splicer::share, nb::arg("rank"));

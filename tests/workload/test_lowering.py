@@ -15,7 +15,20 @@ from hypothesis import strategies as st
 import weft
 from tests.formats.chakra_schema import frames
 from tests.workload.executor import check_collective, run
-from tests.workload.traces import COLL, COMP, RECV, SEND, make, random_workload, read, value, write
+from tests.workload.traces import (
+    COLL,
+    COMP,
+    KINDS,
+    RECV,
+    SEND,
+    make,
+    random_workload,
+    read,
+    value,
+    write,
+)
+from weft.baselines import BASELINES
+from weft.errors import InputError
 from weft.workload import lower, lowering
 
 NETWORKS = ("ring:6", "line:7", "mesh:3x2", "fc:6", "switch:6", "torus:3x3", "ring:3*switch:2")
@@ -90,6 +103,25 @@ def test_random_workloads_deliver(seed: int, network: str, together: bool, chunk
         before = sample.save(Path(folder) / "w")
         _, after = lowered(before, network, together=together, chunks=chunks)
         check(before, after, sample.collectives, seed)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [(name, kind) for name, known in BASELINES.items() for kind in KINDS if kind in known.kinds],
+)
+def test_classical_algorithms_deliver(method: str, kind: str, tmp_path: Path):
+    """Also those that keep what they pass on or add apart from their own."""
+    members = [4, 0, 5, 2, 3]
+    nodes = [make(1, COMP), make(2, COLL, [1], comm_type=KINDS[kind], comm_size=4160, pg_name="1")]
+    ranks = [nodes if rank in members else nodes[:1] for rank in range(6)]
+    write(tmp_path / "w", ranks)
+    (tmp_path / "w" / "comm_group.json").write_text(json.dumps({"1": members}))
+    for network in ("mesh:3x2", "switch:6"):
+        try:
+            _, after = lowered(tmp_path / "w", network, method=method, chunks=2)
+        except InputError:  # made for networks of another kind
+            continue
+        check(tmp_path / "w", after, {(rank, 2): (kind, 4160, members) for rank in members})
 
 
 def test_relays_outside_the_workload_get_traces(tmp_path: Path):

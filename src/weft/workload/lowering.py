@@ -214,12 +214,17 @@ def _template(job: Job, result: Result) -> Template:
         for column in (rows.src, rows.dst, chunks.set_members)
     )
     tags = _tags_in_pairs(src, dst)
+    none32, none64 = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     splicer = _core.TraceSplicer(
         len(members),
         np.ascontiguousarray(rows.chunk),
         src,
         dst,
         np.ascontiguousarray(rows.reduce),
+        none32 if rows.src_place is None else np.ascontiguousarray(rows.src_place),
+        none32 if rows.dst_place is None else np.ascontiguousarray(rows.dst_place),
+        none64 if rows.dep_offsets is None else rows.dep_offsets,
+        none64 if rows.deps is None else rows.deps,
         tags,
         chunks.bytes,
         np.ascontiguousarray(chunks.reduce),
