@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.compare.model import WEFT, Comparison, Outcome, Row, Run
 from weft.documents import check_new_file
 from weft.errors import InputError
+from weft.pictures import WEFT_COLOUR, check_drawing, drawn
 from weft.units import format_size
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ PICTURES = (".svg", ".png")
 _COLOURS = tuple(f"C{number}" for number in range(10) if number != 1)  # C1 is close to Weft's
 _MARKS = "osD^v<>PXh"
 _MOST_LABELS = 12
+_INCHES = (8, 4.8)
 
 
 def csv_of(comparison: Comparison) -> bytes:
@@ -52,25 +53,13 @@ def check_picture(path: Path) -> None:
     """Raise, before any work, if a figure could not be drawn there."""
     if path.suffix.lower() not in PICTURES:
         raise InputError(f"{path}: figures are {' or '.join(PICTURES)} files")
-    if find_spec("matplotlib") is None:
-        raise InputError("figures need matplotlib, which is not installed: pip install weft[plot]")
+    check_drawing()
     check_new_file(path)
 
 
 def picture_of(comparison: Comparison, suffix: str) -> bytes:
     """Bus bandwidth over size, both by powers; the bound is dashed. Same figures, same bytes."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    kind = suffix.lower().lstrip(".")
-    with rc_context({"svg.hashsalt": "weft", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(8, 4.8), layout="constrained")
-        _draw(figure.add_subplot(), comparison)
-        data = io.BytesIO()
-        figure.savefig(
-            data, format=kind, dpi=150, metadata={"Date" if kind == "svg" else "Software": None}
-        )
-    return data.getvalue()
+    return drawn(lambda axes: _draw(axes, comparison), suffix.lower().lstrip("."), _INCHES)
 
 
 def _draw(axes: Axes, comparison: Comparison) -> None:
@@ -78,7 +67,7 @@ def _draw(axes: Axes, comparison: Comparison) -> None:
     bound = [row.bound_busbw_GBps for row in rows]
     _line(axes, rows, bound, label="lower bound", color="black", linestyle="--", linewidth=1)
     answers = [_rate(row.weft) for row in rows]
-    _line(axes, rows, answers, label=WEFT, color="#d65414", linewidth=2.5, marker="o", zorder=5)
+    _line(axes, rows, answers, label=WEFT, color=WEFT_COLOUR, linewidth=2.5, marker="o", zorder=5)
     styles = zip(itertools.cycle(_COLOURS), itertools.cycle(_MARKS), strict=False)
     for name, (colour, mark) in zip(comparison.names, styles, strict=False):
         rates = [_rate(row.baselines[name]) for row in rows]
@@ -97,7 +86,6 @@ def _draw(axes: Axes, comparison: Comparison) -> None:
     axes.set_xlabel("size")
     axes.set_ylabel("bus bandwidth, GB/s")
     axes.grid(visible=True, color="#e2e6e9")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
 
 
 def _rate(found: Outcome | None) -> float:

@@ -1,0 +1,40 @@
+"""Figures by matplotlib, which is optional: see the extra ``plot``."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from weft.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WEFT_COLOUR = "#d65414"
+
+
+def check_drawing() -> None:
+    """Raise, before any work, if no figure can be drawn."""
+    if find_spec("matplotlib") is None:
+        raise InputError("figures need matplotlib, which is not installed: pip install weft[plot]")
+
+
+def drawn(draw: Callable[[Axes], None], kind: str, size: tuple[float, float]) -> bytes:
+    """What `draw` puts into the axes, as an svg or png of so many inches. Same figures, same bytes.
+
+    The legend stands beside the axes.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.hashsalt": "weft", "svg.fonttype": "none"}):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
+        data = io.BytesIO()
+        unsaid = "Date" if kind == "svg" else "Software"
+        figure.savefig(data, format=kind, dpi=150, metadata={unsaid: None})
+    return data.getvalue()
