@@ -131,17 +131,18 @@ def _partners(
 ) -> dict[Connection, Connection]:
     """Connections that share a thread block: those most of whose messages go on in the other.
 
-    Sharing a block puts all messages of both in one line, so it must be worth it.
+    Sharing a block puts all messages of both in one line, so it must be worth it. Of partners
+    equally good the first to be sent to is taken: what is fused goes ahead of the others.
     """
     length: Counter[Connection] = Counter(
         connection_of(move, lanes) for move in moves if not move.local
     )
     weight: Counter[tuple[Connection, Connection]] = Counter()
-    for sent, received in candidates.items():
+    for sent, received in sorted(candidates.items()):
         weight[connection_of(moves[received], lanes), connection_of(moves[sent], lanes)] += 1
     partners: dict[Connection, Connection] = {}
     taken: set[Connection] = set()
-    for (into, out), count in sorted(weight.items(), key=lambda item: (-item[1], item[0])):
+    for (into, out), count in sorted(weight.items(), key=lambda item: -item[1]):
         worth = 2 * count >= max(length[into], length[out])
         if worth and into not in partners and out not in taken:
             partners[into] = out

@@ -46,10 +46,13 @@ class Numbered:
 
 
 def numbered(blocks: list[Block], order: Order) -> Numbered:
-    """The blocks of a GPU, those for which others wait first: their numbers must be small."""
+    """The blocks of a GPU, those for which others wait first: their numbers must be small.
+
+    Otherwise in the order in which they begin: readers that must choose among them do it so.
+    """
     waits = waits_of(blocks, order)
     heads = {block for block, _ in waits.awaited}
-    by = sorted(range(len(blocks)), key=lambda b: (b not in heads, _looks(blocks[b])))
+    by = sorted(range(len(blocks)), key=lambda b: (b not in heads, blocks[b].steps[0].halves))
     number = {b: n for n, b in enumerate(by)}
     lines = {b: _lines(b, blocks[b], waits) for b in by}
     # Where the steps have come to lie between the nops.

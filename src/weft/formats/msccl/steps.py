@@ -129,7 +129,11 @@ def _check_slots(document: Document) -> None:
 
 
 def match(document: Document) -> Matches:
-    """Pair the sends over each connection with its receives, in order."""
+    """Pair the sends over each connection with its receives, in order; messages as they are sent.
+
+    A GPU's messages are in the order of its thread blocks: of several that could go at once,
+    simulators start the first.
+    """
     steps, blocks = document.steps, document.blocks
     outgoing, incoming = _connections(document)
     send, send_key = _by_connection(document, SENDS, outgoing, "sends to", blocks.send)
@@ -150,7 +154,8 @@ def match(document: Document) -> Matches:
             f"sends cnt={steps.count[send[at]]}, but {document.place(int(receive[at]))} receives "
             f"cnt={steps.count[receive[at]]}",
         )
-    return Matches(send, receive)
+    order = np.argsort(send)
+    return Matches(send[order], receive[order])
 
 
 def _connections(document: Document) -> tuple[Int64, Int64]:
