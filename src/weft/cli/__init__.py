@@ -11,6 +11,7 @@ from weft.cli.convert import convert
 from weft.cli.export import export
 from weft.cli.lower import lower
 from weft.cli.progress import INTERRUPTED
+from weft.cli.reproduce import reproduce
 from weft.cli.simulate import simulate
 from weft.cli.synth import synth
 from weft.cli.topo import topo
@@ -27,7 +28,18 @@ def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""
 
 
-for command in (synth, compare, verify, simulate, convert, topo, export, workload, lower):
+for command in (
+    synth,
+    compare,
+    verify,
+    simulate,
+    convert,
+    topo,
+    export,
+    workload,
+    lower,
+    reproduce,
+):
     cli.add_command(command)
 
 
