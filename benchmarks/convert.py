@@ -6,8 +6,6 @@ and second hand here; the bytes are those of a ring among 128 ranks.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,20 +17,9 @@ from benchmarks.tables import Extent, Row, Table
 from weft import _core
 from weft.algorithm import Algorithm, Transfers
 from weft.collective import Collective
-from weft.formats import FORMATS, write
+from weft.reproduce.conversion import PUBLISHED_MS, ring_all_reduce, time_conversion
 
-PUBLISHED_MS = {16: "259", 32: "398", 64: "1485", 128: "7662"}
 PUBLISHED_BYTES = {128: "470 MB"}
-REPEATS = 5
-
-
-def ring_all_reduce(n: int) -> Algorithm:
-    """Shares go round a ring twice: first as sums, then as results."""
-    hop, src = (grid.reshape(-1) for grid in np.mgrid[0 : 2 * (n - 1), 0:n])
-    chunk, dst = (src - hop) % n, (src + 1) % n
-    columns = (column.astype(np.int32) for column in (chunk, src, dst))
-    demand = Collective.of("all-reduce", range(n), n << 16)
-    return Algorithm((demand,), Transfers(*columns, hop < n - 1))
 
 
 def all_to_all(n: int) -> Algorithm:
@@ -47,36 +34,21 @@ def all_to_all(n: int) -> Algorithm:
 def convert(_: Extent) -> Iterator[Row]:
     """To Chakra traces by `weft convert`, the start of the process included; best of five."""
     yield "what", "from", "ranks", "transfers", "published", "Weft ms", "published size", "Weft MB"
-    sources = [kind for kind in ("msccl", "table") if kind in FORMATS]
-    cases = [("All-Reduce ring", ring_all_reduce, n) for n in PUBLISHED_MS]
-    with tempfile.TemporaryDirectory() as folder:
-        for what, make, n in (*cases, ("All-to-All", all_to_all, 128)):
-            algorithm, ring = make(n), make is ring_all_reduce
-            for kind in sources:
-                source = Path(folder) / f"{what}{n}{FORMATS[kind].suffix}"
-                write(algorithm, source, kind=kind)
-                best, size = _timed(source, Path(folder) / "traces")
-                yield (
-                    what,
-                    kind,
-                    str(n),
-                    f"{len(algorithm.transfers):,}",
-                    PUBLISHED_MS[n] + " ms" if ring else "-",
-                    f"{best * 1e3:.0f}",
-                    PUBLISHED_BYTES.get(n, "-") if ring else "-",
-                    f"{size / 1e6:.2f}",
-                )
-
-
-def _timed(source: Path, target: Path) -> tuple[float, int]:
-    """Seconds of the quickest run of the command, and bytes of what it wrote."""
-    command = [sys.executable, "-c", "from weft.cli import main; main()", "convert"]
-    best = float("inf")
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        subprocess.run([*command, str(source), str(target)], check=True, capture_output=True)
-        best = min(best, time.perf_counter() - began)
-    return best, sum(file.stat().st_size for file in target.iterdir())
+    cases = [("All-Reduce ring", ring_all_reduce(n)) for n in PUBLISHED_MS]
+    for what, algorithm in (*cases, ("All-to-All", all_to_all(128))):
+        for kind in ("msccl", "table"):
+            found = time_conversion(algorithm, kind)
+            ring = what == cases[0][0]
+            yield (
+                what,
+                kind,
+                str(found.npus),
+                f"{found.transfers:,}",
+                f"{PUBLISHED_MS[found.npus]} ms" if ring else "-",
+                f"{found.seconds * 1e3:.0f}",
+                PUBLISHED_BYTES.get(found.npus, "-") if ring else "-",
+                f"{found.written / 1e6:.2f}",
+            )
 
 
 def nodes(_: Extent) -> Iterator[Row]:

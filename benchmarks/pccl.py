@@ -1,99 +1,58 @@
-"""Weft beside PCCL, TE-CCL, TACCL and TACOS, and over Direct.
+"""Weft beside PCCL, TE-CCL, TACCL and TACOS, and over Direct, where `weft reproduce` has no row.
 
-PCCL publishes 11.68 min for a 512-NPU All-to-All. Second hand, and unchecked here: 2.01 h for 1000
-NPUs; 3.05x over Direct for one group of 8 in an 8x8 mesh and 2.33x to 3.03x for groups in
-general; 1.33x on heterogeneous 2D switches. TE-CCL's, TACCL's and TACOS's figures were had by
-running their public code, or are from runs shipped with it.
-
-Direct (`weft.baselines`) runs with Weft's chunks or with one a share, whichever is faster.
-Links of 50 GB/s and 0.5 us unless said; sizes as nccl-tests counts them.
+TE-CCL's, TACCL's and TACOS's figures were had by running their public code, or are from runs
+shipped with it. Direct (`weft.baselines`) runs with the chunks that suit it best, unless a number
+is given. Links of 50 GB/s and 0.5 us unless said; sizes as nccl-tests counts them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 
-import weft
-from benchmarks.networks import torn_mesh
-from benchmarks.tables import Extent, Row, Table, ratio
-from weft.baselines import baseline
-from weft.collective import Collective, all_to_allv
+from benchmarks.tables import Extent, Row, Table
+from weft.collective import Collective
+from weft.compare import Run
+from weft.reproduce.networks import torn_mesh
+from weft.reproduce.pccl import MIB, PUBLISHED_SYNTHESIS, Case, all_to_alls, run_case, switches
 from weft.topology import load_topology
-from weft.verify import verify
 
-MIB = 1 << 20
 FIGURES = ("time us", "bound us", "of the bound", "synthesis s", "over Direct", "verified")
 
 
-def figures(network: weft.Topology, demands: Sequence[Collective], chunks: int | None) -> Row:
+def figures(case: Case) -> Row:
     """What Weft makes of the demands, and how much faster that is than Direct."""
-    run = weft.synthesize(network, demands, chunks=chunks)
-    whole = tuple(replace(demand, chunks_per_share=1) for demand in demands)
-    ways = dict.fromkeys([whole, run.algorithm.demands])
-    plain = min((baseline("direct", network, cut) for cut in ways), key=lambda made: made.time)
-    judged = verify(plain)
-    verified = "yes" if run.verified else "NO"
+    found = run_case(case)
+    row, direct = found.row, found.row.baselines["direct"]
     return (
-        f"{run.time_us:.2f}",
-        f"{run.lower_bound_us:.2f} ({run.bound.kind})",
-        ratio(run),
-        f"{run.synthesis_s:.3f}",
-        f"x{plain.time / run.algorithm.time:.3f}",
-        verified if judged.ok else f"{verified}; Direct: {judged.violation}",
+        f"{row.weft.time / 1e6:.2f}",
+        f"{row.bound / 1e6:.2f}",
+        f"x{row.weft.time / row.bound:.6f}",
+        f"{row.weft.synthesis_s:.3f}",
+        f"x{found.speed_up(direct):.3f}" if isinstance(direct, Run) else "-",
+        "yes" if found.verified else f"NO: {row.violations}",
     )
 
 
 def meshes(extent: Extent) -> Iterator[Row]:
     """All-to-All, 1 MiB and one chunk a pair."""
     yield "network", "PCCL", *FIGURES
-    specs = ["mesh:6x6", "mesh:8x8", "mesh:10x10", "mesh:12x12"]
+    specs = ["mesh:6x6", "mesh:10x10"]
     if extent >= Extent.USUAL:
-        specs += ["mesh:16x16", "mesh:20x20", "mesh:24x24"]
+        specs += ["mesh:20x20", "mesh:24x24"]
     if extent >= Extent.LONG:
-        specs += ["mesh:16x32", "torus:8x8x8", "mesh:10x10x10"]
-    published = {512: "11.68 min", 1000: "2.01 h (second hand)"}
-    for spec in specs:
-        network = load_topology(spec)
-        n = network.npus
-        demand = Collective.of("all-to-all", network.members, n * MIB)
-        yield spec, published.get(n, "-"), *figures(network, [demand], 1)
+        specs += ["mesh:10x10x10"]
+    for case in all_to_alls(specs):
+        published = PUBLISHED_SYNTHESIS.get(case.demands[0].ranks, "-")
+        yield case.name, published, *figures(case)
 
 
-def groups(extent: Extent) -> Iterator[Row]:
-    """Rows of an 8x8 mesh, evenly spread, each a group with 128 MiB; PCCL's are second hand."""
-    yield "collective", "groups", "PCCL over Direct", *FIGURES
-    network = load_topology("mesh:8x8")
-    for kind in ("all-to-all", "all-gather"):
-        for count in (1, 2, 4, 8) if extent == Extent.SHORT else range(1, 9):
-            rows = [(2 * i + 1) * 8 // (2 * count) for i in range(count)]
-            demands = [Collective.of(kind, range(8 * y, 8 * y + 8), 128 * MIB) for y in rows]
-            published = "x3.05" if count == 1 else "x2.33 to x3.03"
-            beside = published if kind == "all-to-all" else "-"
-            yield kind, str(count), beside, *figures(network, demands, None)
-
-
-def mixed(_: Extent) -> Iterator[Row]:
-    """Two groups with different collectives on a 3x3 mesh: top and bottom row."""
-    yield "demands", *FIGURES
-    sizes = MIB * np.array([[0, 4, 8], [2, 0, 6], [10, 1, 0]])
-    uneven = all_to_allv([0, 1, 2], sizes)
-    gather = Collective.of("all-gather", [6, 7, 8], 48 * MIB)
-    network = load_topology("mesh:3x3")
-    yield "{0,1,2} All-to-Allv", *figures(network, [uneven], None)
-    yield "{6,7,8} All-Gather", *figures(network, [gather], None)
-    yield "both at once", *figures(network, [uneven, gather], None)
-
-
-def switches(extent: Extent) -> Iterator[Row]:
+def large_switches(extent: Extent) -> Iterator[Row]:
     """All-to-All, 1 MiB a pair: boxes of 8 on a 400 GB/s switch, a 50 GB/s switch a rail."""
-    yield "NPUs", "PCCL over Direct", *FIGURES
-    for npus in (16, 32, 64) if extent == Extent.SHORT else (16, 32, 64, 128, 256):
-        network = load_topology(f"switch:8*switch:{npus // 8}", "400GB/s,50GB/s")
-        demand = Collective.of("all-to-all", network.members, npus * MIB)
-        yield str(npus), "x1.33 (second hand)", *figures(network, [demand], 1)
+    yield "what", "PCCL over Direct", *FIGURES
+    for case in switches((256,) if extent >= Extent.USUAL else ()):
+        yield case.name, f"{case.published} (second hand)", *figures(case)
 
 
 def machines(_: Extent) -> Iterator[Row]:
@@ -109,9 +68,9 @@ def machines(_: Extent) -> Iterator[Row]:
         network = load_topology(spec, None, latency)
         demand = Collective.of(kind, network.members, size)
         for chunks in (1, None):
-            cut = "auto" if chunks is None else str(chunks)
             name = f"{spec} {kind} {size // 10**6} MB"
-            yield name, cut, published, *figures(network, [demand], chunks)
+            case = Case(name, lambda network=network: network, [demand], chunks=chunks)
+            yield name, "auto" if chunks is None else str(chunks), published, *figures(case)
 
 
 def scattered(extent: Extent) -> Iterator[Row]:
@@ -124,25 +83,22 @@ def scattered(extent: Extent) -> Iterator[Row]:
             random = np.random.default_rng(seed)
             group = np.sort(random.choice(network.npus, members, replace=False))
             demand = Collective.of("all-gather", group.tolist(), 4 * members * MIB)
-            yield f"{members} of {spec}", str(seed), *figures(network, [demand], 4)
+            case = Case("", lambda network=network: network, [demand], chunks=4)
+            yield f"{members} of {spec}", str(seed), *figures(case)
 
 
 def torn(extent: Extent) -> Iterator[Row]:
-    """All-to-All, 1 MiB and one chunk a pair, on meshes that lost a tenth of their connections."""
-    yield "mesh", "seed", *FIGURES
-    for width, height in [(8, 8), (16, 32)] if extent >= Extent.LONG else [(8, 8)]:
-        for seed in range(3):
-            network = torn_mesh(width, height, seed)
-            n = network.npus
-            demand = Collective.of("all-to-all", network.members, n * MIB)
-            yield f"{width}x{height}", str(seed), *figures(network, [demand], 1)
+    """All-to-All, 1 MiB and one chunk a pair, on 16x32 meshes without a tenth of their links."""
+    yield "seed", *FIGURES
+    demand = Collective.of("all-to-all", range(512), 512 * MIB)
+    for seed in range(3 if extent >= Extent.LONG else 1):
+        case = Case("", lambda seed=seed: torn_mesh(16, 32, seed), [demand], chunks=1)
+        yield str(seed), *figures(case)
 
 
 TABLES: dict[str, Table] = {
     "meshes": meshes,
-    "groups": groups,
-    "mixed": mixed,
-    "switches": switches,
+    "switches": large_switches,
     "machines": machines,
     "scattered": scattered,
     "torn": torn,
