@@ -42,6 +42,7 @@ def run_python(args: list[str], folder: Path) -> str:
 @pytest.mark.parametrize(
     "page",
     [
+        "baselines.md",
         "compare.md",
         "groups.md",
         "language.md",
