@@ -12,6 +12,7 @@ from weft.bound import Bound, lower_bound
 from weft.collective import Collective
 from weft.errors import InputError
 from weft.topology.model import Topology
+from weft.units import PS_PER_US
 from weft.verify import Verdict
 
 
@@ -36,7 +37,7 @@ class GroupResult:
     @property
     def time_us(self) -> float:
         """When its last transfer ends, in microseconds."""
-        return self.time / 1e6
+        return self.time / PS_PER_US
 
     @property
     def lower_bound_us(self) -> float:

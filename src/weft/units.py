@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from weft.errors import InputError
 
+PS_PER_NS = 1_000
 PS_PER_US = 1_000_000
 NEVER = 2**63 - 1  # the end of the clock, in picoseconds
 

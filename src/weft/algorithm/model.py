@@ -16,6 +16,7 @@ from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.topology.model import Topology
+from weft.units import PS_PER_US
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Algorithm:
 
     @property
     def time_us(self) -> float:
-        return self.time / 1e6
+        return self.time / PS_PER_US
 
     @cached_property
     def times(self) -> tuple[int, ...]:

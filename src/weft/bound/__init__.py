@@ -17,7 +17,7 @@ from weft.bound.nodes import gossip_bound, node_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
 from weft.topology.model import Topology
-from weft.units import NEVER
+from weft.units import NEVER, PS_PER_US
 
 __all__ = ["Bound", "lower_bound", "quick_bound"]
 
@@ -51,11 +51,11 @@ class Bound:
 
     @property
     def time_us(self) -> float:
-        return self.time / 1e6
+        return self.time / PS_PER_US
 
     @property
     def ideal_us(self) -> float:
-        return self.ideal / 1e6
+        return self.ideal / PS_PER_US
 
     def stronger(self, other: Bound) -> Bound:
         """The better of both in each respect."""

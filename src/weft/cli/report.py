@@ -12,7 +12,7 @@ from rich.text import Text
 
 from weft.collective import Collective, format_group
 from weft.result import GroupResult, Result
-from weft.units import format_size, format_time
+from weft.units import PS_PER_US, format_size, format_time
 
 if TYPE_CHECKING:
     from weft.workload import Lowering
@@ -69,8 +69,8 @@ def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
             shortened(groups[0]) + more,
             format_size(figures["comm_size"]),
             f"{figures['uses']:,}",
-            format_time(figures["time_us"] * 1e6),
-            format_time(figures["lower_bound_us"] * 1e6),
+            format_time(figures["time_us"] * PS_PER_US),
+            format_time(figures["lower_bound_us"] * PS_PER_US),
             f"{figures['efficiency']:.2%}",
         )
         table.add_row(*map(Text, cells))

@@ -13,11 +13,10 @@ from rich.text import Text
 
 from weft.cli.report import group_table, print_whole
 from weft.simulate import QUARTERS, Report
-from weft.units import format_bandwidth, format_size, format_time
+from weft.units import PS_PER_US, format_bandwidth, format_size, format_time
 
 _MOST_LINKS = 10
 _MOST_STEPS = 4  # at either end of the path
-_PS = 1e6  # in a microsecond
 _ORDERS = {"plan": "links in the planned order", "fifo": "links first come first served"}
 
 
@@ -85,8 +84,8 @@ def _plan(report: Report, figures: dict[str, Any] | None) -> list[tuple[str, str
         (
             "first to differ",
             f"chunk {first['chunk']}, {first['src']} > {first['dst']} over {over or 'no link'}: "
-            f"planned at {format_time(first['planned_us'] * _PS)}, "
-            f"starts at {format_time(first['start_us'] * _PS)}",
+            f"planned at {format_time(first['planned_us'] * PS_PER_US)}, "
+            f"starts at {format_time(first['start_us'] * PS_PER_US)}",
         ),
     ]
 
@@ -155,8 +154,8 @@ def _step_table(report: Report, steps: list[dict[str, Any]]) -> Table:
             str(number + 1),
             str(step["chunk"]),
             f"{step['src']} > {step['dst']}",
-            format_time(step["start_us"] * _PS),
-            format_time(step["end_us"] * _PS),
+            format_time(step["start_us"] * PS_PER_US),
+            format_time(step["end_us"] * PS_PER_US),
             _reason(report, step),
         )
         table.add_row(*map(Text, cells))

@@ -179,23 +179,17 @@ def _cost(
 
 def _checked(trace: str, source: str) -> Path:
     """The timeline's path; raise before the work if it cannot be written."""
+    import os
     from pathlib import Path
 
-    from weft.errors import FormatError
+    from weft.documents import check_new_file
     from weft.formats.perfetto import check_name
 
     target = Path(trace)
     check_name(target)
-    try:
-        place, read = target.resolve(), Path(source).resolve()
-        if not place.parent.is_dir():
-            raise FormatError(f"cannot write {trace}: there is no folder {place.parent}")
-        if place.is_dir():
-            raise FormatError(f"cannot write {trace}: it is a folder, not a file")
-    except OSError as error:
-        raise FormatError(f"cannot write {trace}: {error.strerror}") from None
-    except (RuntimeError, ValueError) as error:  # a loop of symbolic links, a null character
-        raise FormatError(f"cannot write {trace}: {error}") from None
+    check_new_file(target)
+    # Unlike resolve() this does not mind a loop of symbolic links.
+    place, read = Path(os.path.realpath(target)), Path(os.path.realpath(source))
     if read == place or read in place.parents:
         raise InputError(f"{trace} is, or lies in, what is read; choose another place")
     return target

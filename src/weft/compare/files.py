@@ -13,6 +13,7 @@ from weft.documents import check_new_file
 from weft.errors import InputError
 from weft.pictures import WEFT_COLOUR, check_drawing, drawn
 from weft.units import format_size
+from weft.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ def csv_of(comparison: Comparison) -> bytes:
             shared = {
                 "size_bytes": row.size,
                 "algorithm": name,
-                "lower_bound_us": row.bound / 1e6,
+                "lower_bound_us": row.bound / PS_PER_US,
                 "winner": name == row.winner,
             }
             writer.writerow(shared | outcome.to_dict(row.bound))

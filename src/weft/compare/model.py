@@ -11,6 +11,7 @@ from weft.baselines import BASELINES
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
+from weft.units import PS_PER_US
 from weft.verify import verify
 
 WEFT = "weft"
@@ -70,7 +71,7 @@ class Run:
         return {
             "method": self.method,
             "chunks": self.chunks,
-            "time_us": self.time / 1e6,
+            "time_us": self.time / PS_PER_US,
             "efficiency": bound / self.time if self.time else 1.0,
             "algbw_GBps": self.algbw_GBps,
             "busbw_GBps": self.busbw_GBps,
@@ -178,7 +179,7 @@ class Row:
         outcomes = {WEFT: self.weft, **self.baselines}
         return {
             "size_bytes": self.size,
-            "lower_bound_us": self.bound / 1e6,
+            "lower_bound_us": self.bound / PS_PER_US,
             "bound_busbw_GBps": self.bound_busbw_GBps,
             "winner": self.winner,
             "classical": self.classical,

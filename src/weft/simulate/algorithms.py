@@ -17,6 +17,7 @@ from weft.errors import InputError, unknown_name
 from weft.simulate.occupied import Occupied
 from weft.simulate.routing import routed
 from weft.topology.model import Topology
+from weft.units import PS_PER_US
 
 Order = Literal["plan", "fifo"]
 
@@ -66,7 +67,7 @@ class Simulation:
 
     @property
     def time_us(self) -> float:
-        return self.time / 1e6
+        return self.time / PS_PER_US
 
     @property
     def planned(self) -> int | None:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.units import PS_PER_NS, PS_PER_US
 
 KINDS = ("compute", "send", "receive", "host")
 """What a node does, by the numbers of `TraceRun.kind`; ``host`` computes on the CPU."""
 _SHOWN_LINKS = 10
-_PS_PER_NS, _PS_PER_US = 1000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class TraceRun:
     @property
     def finish_ns(self) -> list[int | None]:
         """`finish` in whole nanoseconds, in which ASTRA-sim counts; None if a node never ended."""
-        return [None if time < 0 else time // _PS_PER_NS for time in self.finish.tolist()]
+        return [None if time < 0 else time // PS_PER_NS for time in self.finish.tolist()]
 
     @property
     def finished(self) -> bool:
@@ -177,7 +177,7 @@ class TraceRun:
 
     @property
     def time_us(self) -> float:
-        return self.time / _PS_PER_US
+        return self.time / PS_PER_US
 
     @property
     def unfinished(self) -> int:
@@ -229,10 +229,10 @@ class TraceRun:
             "nodes": self.nodes,
             "finished": self.finished,
             "time_us": self.time_us,
-            "finish_us": _in_units(self.finish, _PS_PER_US),
+            "finish_us": _in_units(self.finish, PS_PER_US),
         }
         if self.model != "weft":  # whole nanoseconds, as ASTRA-sim prints them
-            figures["time_ns"] = self.time // _PS_PER_NS
+            figures["time_ns"] = self.time // PS_PER_NS
             figures["finish_ns"] = self.finish_ns
         if self.lowered is not None:
             figures["lowered"] = self.lowered
@@ -247,16 +247,16 @@ class TraceRun:
         sends = [step for step in steps if step.kind == "send"]
         computes = (step.end - step.start for step in steps if step.kind in ("compute", "host"))
         return {
-            "compute_us": sum(computes) / _PS_PER_US,
-            "transfer_us": sum(s.end - s.start - s.waited for s in sends) / _PS_PER_US,
-            "waiting_for_links_us": sum(s.waited for s in sends) / _PS_PER_US,
+            "compute_us": sum(computes) / PS_PER_US,
+            "transfer_us": sum(s.end - s.start - s.waited for s in sends) / PS_PER_US,
+            "waiting_for_links_us": sum(s.waited for s in sends) / PS_PER_US,
             "steps": [
                 {
                     "rank": step.rank,
                     "node": step.node,
                     "kind": step.kind,
-                    "start_us": step.start / _PS_PER_US,
-                    "end_us": step.end / _PS_PER_US,
+                    "start_us": step.start / PS_PER_US,
+                    "end_us": step.end / PS_PER_US,
                 }
                 for step in steps
             ],
@@ -269,7 +269,7 @@ class TraceRun:
             {
                 "src": int(links.src[link]),
                 "dst": int(links.dst[link]),
-                "busy_us": int(links.busy[link]) / _PS_PER_US,
+                "busy_us": int(links.busy[link]) / PS_PER_US,
             }
             for link in order
             if links.busy[link] > 0

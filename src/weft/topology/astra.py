@@ -17,11 +17,10 @@ from weft.documents import PlacedError, Words, explain
 from weft.errors import InputError, unknown_name
 from weft.topology.dimensions import Dimension, product
 from weft.topology.model import Topology
-from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS
+from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, PS_PER_NS
 
 WIRING_OF = {"ring": "ring", "fullyconnected": "fc", "switch": "switch"}
 BYTES_PER_GB = 1 << 30
-PS_PER_NS = 1000
 
 
 class AstraNetwork(msgspec.Struct):

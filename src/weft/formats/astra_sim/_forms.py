@@ -14,10 +14,9 @@ from weft.formats.astra_sim._pace import Pace, paced
 from weft.formats.astra_sim._rows import Cut, Int32, Int64, Pieces, Rows, cut, merged, running_max
 from weft.formats.astra_sim._shapes import Shape
 from weft.topology import Topology
-from weft.units import format_bandwidth, format_time
+from weft.units import PS_PER_US, format_bandwidth, format_time
 
 _MAX_BYTES = 1 << 62
-_PS_PER_US = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +184,9 @@ def _delays(routes: Routes, speeds: _Speeds) -> tuple[Int64, Int64]:
     total = np.concatenate([[0], np.cumsum(extra)])
     base = np.repeat(total[routes.offsets[:-1]], np.diff(routes.offsets))
     here, before = total[1:] - base, total[:-1] - base
-    rounded = (here + _PS_PER_US // 2) // _PS_PER_US
-    delay = rounded - (before + _PS_PER_US // 2) // _PS_PER_US
-    return delay, here - rounded * _PS_PER_US
+    rounded = (here + PS_PER_US // 2) // PS_PER_US
+    delay = rounded - (before + PS_PER_US // 2) // PS_PER_US
+    return delay, here - rounded * PS_PER_US
 
 
 def _whole_us(delay: Int64) -> Int32 | None:
