@@ -12,7 +12,6 @@ from weft.compare.model import WEFT, Comparison, Outcome, Row, Run
 from weft.documents import check_new_file
 from weft.errors import InputError
 from weft.pictures import WEFT_COLOUR, check_drawing, drawn
-from weft.units import format_size
 from weft.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
