@@ -104,8 +104,7 @@ class Backwards {
     // The row that was added on the same NPU just before this one could be, if it had to wait.
     std::int32_t added_before(std::int32_t row) {
         if (run_.reducer == 0 || !run_.rows.reduce[row]) return -1;
-        const ps adding = serialization(run_.bytes[run_.rows.chunk[row]], run_.reducer);
-        const ps began = done_.end[row] - adding;
+        const ps began = done_.end[row] - run_.adding(row);
         if (began <= done_.start[row] + times(row).duration) return -1;
         const auto found = first(added_, run_.rows.dst[row], began);
         const bool there = found != added_.end() && found->where == run_.rows.dst[row];

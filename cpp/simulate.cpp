@@ -11,12 +11,6 @@
 namespace weft {
 namespace {
 
-// How long an NPU takes to add what a row brings.
-ps adding_time(const Run& run, std::int32_t row) {
-    if (run.reducer == 0 || !run.rows.reduce[row]) return 0;
-    return serialization(run.bytes[run.rows.chunk[row]], run.reducer);
-}
-
 class FirstCome {
   public:
     explicit FirstCome(const Run& run)
@@ -65,13 +59,13 @@ class FirstCome {
         calendars_.take(links, holds, start);
         for (std::size_t k = 0; k < links.size(); ++k) done_.busy[links[k]] += holds[k].length;
         done_.start[row] = start;
-        if (adding_time(run_, row) > 0) events_.push({start + duration, 2 * std::int64_t{row} + 1});
+        if (run_.adding(row) > 0) events_.push({start + duration, 2 * std::int64_t{row} + 1});
         else finish(row, start + duration);
     }
 
     void add(std::int32_t row, ps arrived) {
         ps& free = adder_[run_.rows.dst[row]];
-        free = std::max(free, arrived) + adding_time(run_, row);
+        free = std::max(free, arrived) + run_.adding(row);
         finish(row, free);
     }
 

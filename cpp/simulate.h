@@ -20,6 +20,12 @@ struct Run {
     std::span<const std::int64_t> bytes;  // by chunk
     const RowWaits& waits;
     std::int64_t reducer = 0;  // bytes per second that an NPU adds; 0: adding takes no time
+
+    // How long an NPU takes to add what a row brings.
+    ps adding(std::int32_t row) const {
+        if (reducer == 0 || !rows.reduce[row]) return 0;
+        return serialization(bytes[rows.chunk[row]], reducer);
+    }
 };
 
 struct Simulated {

@@ -64,27 +64,27 @@ class AsPlanned {
             if (key(sorted[i]) == key(sorted[i - 1])) leader_[sorted[i]] = leader_[sorted[i - 1]];
     }
 
-    // For every link of every row, who holds it before; each multicast counts once a link.
+    // That a row holds a link.
+    struct Held {
+        ps begin;  // as planned
+        std::int32_t row;
+        std::int64_t at;  // in before_
+    };
+
+    // For every link of every row, who holds it before.
     void find_link_orders() {
-        struct Held {
-            ps begin;
-            std::int32_t row;
-            std::int64_t at;  // in before_
-        };
-        std::vector<std::int32_t> count(run_.network.links(), 0);
+        std::vector<std::int64_t> offsets(static_cast<std::size_t>(run_.network.links()) + 1, 0);
         first_.reserve(planned_start_.size() + 1);
         first_.push_back(0);
         for (std::size_t row = 0; row < planned_start_.size(); ++row) {
             const auto links = run_.routes[run_.route[row]];
-            for (auto link : links) ++count[link];
+            for (auto link : links) ++offsets[static_cast<std::size_t>(link) + 1];
             first_.push_back(first_.back() + static_cast<std::int64_t>(links.size()));
         }
+        std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
         before_.assign(static_cast<std::size_t>(first_.back()), nobody);
-        Rows holds;  // by link: where its holds begin in `held`
-        holds.offsets.resize(count.size() + 1, 0);
-        std::partial_sum(count.begin(), count.end(), holds.offsets.begin() + 1);
-        std::vector<Held> held(before_.size());
-        std::vector<std::int64_t> next(holds.offsets.begin(), holds.offsets.end() - 1);
+        std::vector<Held> held(before_.size());  // by link
+        std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
         for (auto row : order_) {
             if (row >= run_.waits.rows) continue;
             const auto& spans = times(row).holds;
@@ -93,22 +93,25 @@ class AsPlanned {
                 held[next[links[k]]++] = {planned_start_[row] + spans[k].offset, row,
                                           first_[row] + static_cast<std::int64_t>(k)};
         }
-        for (std::size_t link = 0; link < count.size(); ++link) {
-            const auto begin = held.begin() + holds.offsets[link];
-            const auto end = held.begin() + holds.offsets[link + 1];
-            const auto earlier = [](const Held& a, const Held& b) { return a.begin < b.begin; };
-            if (!std::is_sorted(begin, end, earlier)) std::stable_sort(begin, end, earlier);
-            std::int32_t last = nobody, before_last = nobody;
-            for (auto one = begin; one != end; ++one) {
-                const bool same = last != nobody && leader_[one->row] == leader_[last];
-                if (!same) {
-                    before_last = last;
-                    const auto k = static_cast<std::size_t>(one->at - first_[one->row]);
-                    done_.busy[link] += times(one->row).holds[k].length;
-                }
-                before_[one->at] = before_last;
-                last = one->row;
+        for (std::int32_t link = 0; link < run_.network.links(); ++link)
+            order_on(link, {held.begin() + offsets[link], held.begin() + offsets[link + 1]});
+    }
+
+    // The rows of a multicast hold a link together, and come after the same row.
+    void order_on(std::int32_t link, std::span<Held> held) {
+        const auto earlier = [](const Held& a, const Held& b) { return a.begin < b.begin; };
+        if (!std::is_sorted(held.begin(), held.end(), earlier))
+            std::stable_sort(held.begin(), held.end(), earlier);
+        std::int32_t last = nobody, before_last = nobody;
+        for (const auto& one : held) {
+            const bool same = last != nobody && leader_[one.row] == leader_[last];
+            if (!same) {
+                before_last = last;
+                const auto k = static_cast<std::size_t>(one.at - first_[one.row]);
+                done_.busy[link] += times(one.row).holds[k].length;
             }
+            before_[one.at] = before_last;
+            last = one.row;
         }
     }
 
@@ -192,8 +195,7 @@ class AsPlanned {
         if (run_.reducer == 0 || !run_.rows.reduce[row]) return arrived;
         const auto before = before_adding_[row];
         const ps free = before == nobody ? 0 : end_[before];
-        return std::max(arrived, free) +
-               serialization(run_.bytes[run_.rows.chunk[row]], run_.reducer);
+        return std::max(arrived, free) + run_.adding(row);
     }
 
     const Run& run_;

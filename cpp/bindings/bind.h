@@ -15,6 +15,7 @@ void bind_unicast(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);
 void bind_simulate(nanobind::module_& module);
 void bind_flow(nanobind::module_& module);
+void bind_forwarding(nanobind::module_& module);
 void bind_trace_flow(nanobind::module_& module);
 void bind_trace_run(nanobind::module_& module);
 void bind_program(nanobind::module_& module);

@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_bound(module);
     weft::bindings::bind_simulate(module);
     weft::bindings::bind_flow(module);
+    weft::bindings::bind_forwarding(module);
     weft::bindings::bind_trace_flow(module);
     weft::bindings::bind_trace_run(module);
     weft::bindings::bind_program(module);

@@ -6,7 +6,6 @@
 
 #include "arrays.h"
 #include "bind.h"
-#include "forwarding.h"
 
 namespace weft::bindings {
 namespace {
@@ -26,10 +25,9 @@ class Simulation {
                Column<std::int32_t> dst_place, Column<std::int64_t> dep_offsets,
                Column<std::int64_t> deps, Column<std::int64_t> bytes, Column<std::uint8_t> summed,
                Column<std::uint8_t> chained, Column<std::int64_t> planned_end, std::int64_t reducer)
-        : columns_(chunk, src, dst, reduce, route, src_place, dst_place, dep_offsets, deps, bytes,
-                   summed, chained, planned_end),
-          network_(network), routes_(rows(route_offsets, route_links)), cost_(cost),
-          reducer_(reducer) {
+        : network_(network), routes_(rows(route_offsets, route_links)), cost_(cost),
+          reducer_(reducer), route_(route), bytes_(bytes), planned_end_(planned_end),
+          kept_(chunk, src, dst, reduce, src_place, dst_place, dep_offsets, deps, summed, chained) {
         nb::gil_scoped_release release;
         table_ = {network.npus, view(chunk),     view(src),         view(dst),  view(reduce),
                   view(src_place), view(dst_place), view(dep_offsets), view(deps), view(summed),
@@ -50,7 +48,7 @@ class Simulation {
         Simulated done;
         {
             nb::gil_scoped_release release;
-            done = run_as_planned(run(), view(start), view(std::get<12>(columns_)));
+            done = run_as_planned(run(), view(start), view(planned_end_));
         }
         return give_times(std::move(done));
     }
@@ -79,21 +77,21 @@ class Simulation {
 
   private:
     Run run() const {
-        return {network_, routes_, cost_, table_, view(std::get<4>(columns_)),
-                view(std::get<9>(columns_)), waits_, reducer_};
+        return {network_, routes_, cost_, table_, view(route_), view(bytes_), waits_, reducer_};
     }
 
-    // The arrays themselves: views of them must not outlive them.
-    std::tuple<Column<std::int32_t>, Column<std::int32_t>, Column<std::int32_t>,
-               Column<std::uint8_t>, Column<std::int32_t>, Column<std::int32_t>,
-               Column<std::int32_t>, Column<std::int64_t>, Column<std::int64_t>,
-               Column<std::int64_t>, Column<std::uint8_t>, Column<std::uint8_t>,
-               Column<std::int64_t>>
-        columns_;
     const Network& network_;
     Rows routes_;
     CostModel cost_;
     std::int64_t reducer_;
+    Column<std::int32_t> route_;
+    Column<std::int64_t> bytes_, planned_end_;
+    // The arrays of the table: its views must not outlive them.
+    std::tuple<Column<std::int32_t>, Column<std::int32_t>, Column<std::int32_t>,
+               Column<std::uint8_t>, Column<std::int32_t>, Column<std::int32_t>,
+               Column<std::int64_t>, Column<std::int64_t>, Column<std::uint8_t>,
+               Column<std::uint8_t>>
+        kept_;
     LogicView table_;
     RowWaits waits_;
 };
@@ -112,48 +110,12 @@ void bind_simulate(nb::module_& module) {
              nb::arg("route_offsets"), nb::arg("route_links"), nb::arg("chunk"), nb::arg("src"),
              nb::arg("dst"), nb::arg("reduce"), nb::arg("route"), nb::arg("src_place"),
              nb::arg("dst_place"), nb::arg("dep_offsets"), nb::arg("deps"), nb::arg("bytes"),
-             nb::arg("summed"), nb::arg("chained"),
-             nb::arg("planned_end"), nb::arg("reducer"))
+             nb::arg("summed"), nb::arg("chained"), nb::arg("planned_end"),
+             nb::arg("reducer"))
         .def("first_come", &Simulation::first_come)
         .def("as_planned", &Simulation::as_planned, nb::arg("start"))
         .def("critical_path", &Simulation::critical_path, nb::arg("start"), nb::arg("end"))
         .def("occupied", &Simulation::occupied, nb::arg("start"));
-
-    module.def(
-        "forward",
-        [](const Network& network, CostModel cost, Column<std::int32_t> src,
-           Column<std::int32_t> dst, Column<std::int32_t> reach, std::int64_t largest,
-           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members) {
-            Forwarded made;
-            {
-                nb::gil_scoped_release release;
-                const Rows sets = rows(set_offsets, set_members);
-                made = forward(network, cost, view(src), view(dst), view(reach), largest, sets);
-            }
-            return std::tuple(give(std::move(made.hop_offsets)), give(std::move(made.src)),
-                              give(std::move(made.dst)), give(std::move(made.route)),
-                              give(std::move(made.routes.offsets)),
-                              give(std::move(made.routes.items)), made.lost);
-        },
-        nb::arg("network"), nb::arg("cost"), nb::arg("src"), nb::arg("dst"), nb::arg("reach"),
-        nb::arg("largest"), nb::arg("set_offsets"), nb::arg("set_members"));
-
-    module.def(
-        "nearest",
-        [](const Network& network, CostModel cost, Column<std::int32_t> holders,
-           Column<std::int32_t> taker, Column<std::int32_t> reach, std::int64_t largest,
-           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members) {
-            std::vector<std::int32_t> found;
-            {
-                nb::gil_scoped_release release;
-                const Rows sets = rows(set_offsets, set_members);
-                found = nearest(network, cost, view(holders), view(taker), view(reach), largest,
-                                sets);
-            }
-            return give(std::move(found));
-        },
-        nb::arg("network"), nb::arg("cost"), nb::arg("holders"), nb::arg("taker"),
-        nb::arg("reach"), nb::arg("largest"), nb::arg("set_offsets"), nb::arg("set_members"));
 }
 
 }  // namespace weft::bindings
