@@ -90,6 +90,7 @@ def test_an_algorithm_without_a_network_runs_on_any() -> None:
     assert on_line.time > on_ring.time
     assert len(on_line.transfers) == 3 * (3 + 3)
     assert verify(on_line.timed()).ok
+    assert simulate(ring, "line:4").time == simulate(ring, load_topology("line:4")).time
 
 
 def test_adding_takes_time() -> None:

@@ -27,6 +27,22 @@ def place(buffer: Buffer, index: int) -> int:
     return (int(buffer) << PLACE_BITS) | index
 
 
+def scratch_slots(places: NDArray[np.int32]) -> int:
+    """How many slots of SCRATCH it takes to hold these places: the highest and one."""
+    used = places[_in_scratch(places)] & ((1 << PLACE_BITS) - 1)
+    return int(used.max(initial=-1)) + 1
+
+
+def moved_places(places: NDArray[np.int32], chunk: int, slot: int) -> NDArray[np.int32]:
+    """The same places counted from another first chunk, or another first slot of SCRATCH."""
+    return (places + np.where(_in_scratch(places), slot, chunk)).astype(np.int32)
+
+
+def _in_scratch(places: NDArray[np.int32]) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = places >> PLACE_BITS == Buffer.SCRATCH
+    return inside
+
+
 @dataclass(frozen=True, eq=False)
 class Routes:
     """The links each route crosses, in order: route ``r`` is ``links[offsets[r]:offsets[r+1]]``.
@@ -45,6 +61,13 @@ class Routes:
         """Whether each route is one link, with the link's number."""
         count = len(self.links)
         return len(self) == count and bool((self.links == np.arange(count)).all())
+
+    def crossed(self, route: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The links of each of these routes, one after the other: places in `route`, and links."""
+        counts = np.diff(self.offsets)[route]
+        place = np.repeat(np.arange(len(route)), counts)
+        inner = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return place, self.links[self.offsets[route[place]] + inner]
 
     @classmethod
     def of_links(cls, links: int) -> Routes:

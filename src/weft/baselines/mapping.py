@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weft.algorithm import Algorithm, Buffer, Transfers
-from weft.algorithm.transfers import PLACE_BITS
+from weft.algorithm import Algorithm, Transfers
+from weft.algorithm.transfers import moved_places, scratch_slots
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
@@ -199,24 +199,10 @@ def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Send
         places = [_moved(sends.src_place, first, slot), _moved(sends.dst_place, first, slot)]
         chunk = (sends.chunk + first).astype(np.int32)
         moved.append(replace(sends, chunk=chunk, src_place=places[0], dst_place=places[1]))
-        slot = max([slot, *(_slots(column) for column in places if column is not None)])
+        slot = max([slot, *(scratch_slots(column) for column in places if column is not None)])
         first += len(demand.chunks)
     return Sends.together(moved)
 
 
-def _is_slot(places: NDArray[np.int32]) -> NDArray[np.bool_]:
-    slots: NDArray[np.bool_] = places >> PLACE_BITS == Buffer.SCRATCH
-    return slots
-
-
 def _moved(places: NDArray[np.int32] | None, first: int, slot: int) -> NDArray[np.int32] | None:
-    """Places counted from another chunk, or another slot of SCRATCH."""
-    if places is None:
-        return None
-    return (places + np.where(_is_slot(places), slot, first)).astype(np.int32)
-
-
-def _slots(places: NDArray[np.int32]) -> int:
-    """How many slots of SCRATCH are used."""
-    used = places[_is_slot(places)] & ((1 << PLACE_BITS) - 1)
-    return int(used.max(initial=-1)) + 1
+    return None if places is None else moved_places(places, first, slot)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.algorithm import Routes
 from weft.baselines.grid import Grid
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -106,6 +107,5 @@ def _paths(
     )
     if lost >= 0:
         return None
-    lengths = np.diff(route_offsets)[route]
-    first = np.repeat(route_offsets[route] - (np.cumsum(lengths) - lengths), lengths)
-    return Paths(np.diff(offsets), route_links[first + np.arange(len(first))])
+    _, links = Routes(route_offsets, route_links).crossed(route)
+    return Paths(np.diff(offsets), links)

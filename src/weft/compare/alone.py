@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Algorithm, Buffer, Routes, Transfers
-from weft.algorithm.transfers import PLACE_BITS
+from weft.algorithm import Algorithm, Routes, Transfers
+from weft.algorithm.transfers import moved_places, scratch_slots
 from weft.simulate import simulate
 from weft.simulate.algorithms import reordered
 
@@ -35,8 +35,10 @@ def side_by_side(single: Sequence[Algorithm]) -> Algorithm:
         columns["route"] = columns["route"] + shift
         if named:
             places = [columns["src_place"], columns["dst_place"]]
-            columns["src_place"], columns["dst_place"] = (_moved(p, chunk, slot) for p in places)
-            slot += max(map(_slots, places))
+            columns["src_place"], columns["dst_place"] = (
+                moved_places(column, chunk, slot) for column in places
+            )
+            slot += max(map(scratch_slots, places))
         if waits:
             columns["deps"] = columns["deps"] + row
         parts.append(columns)
@@ -72,19 +74,3 @@ def _columns(rows: Transfers, *, named: bool, waits: bool) -> dict[str, NDArray[
         columns.setdefault("dep_offsets", np.zeros(len(rows) + 1, dtype=np.int64))
         columns.setdefault("deps", np.zeros(0, dtype=np.int64))
     return columns
-
-
-def _is_slot(places: NDArray[np.int32]) -> NDArray[np.bool_]:
-    slots: NDArray[np.bool_] = places >> PLACE_BITS == Buffer.SCRATCH
-    return slots
-
-
-def _moved(places: NDArray[np.int32], chunk: int, slot: int) -> NDArray[np.int32]:
-    """Places counted from another chunk, or another slot of SCRATCH."""
-    return (places + np.where(_is_slot(places), slot, chunk)).astype(np.int32)
-
-
-def _slots(places: NDArray[np.int32]) -> int:
-    """How many slots of SCRATCH are used."""
-    used = places[_is_slot(places)] & ((1 << PLACE_BITS) - 1)
-    return int(used.max(initial=-1)) + 1

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm import Algorithm, Routes, Transfers, last_ends
 from weft.clock import check_run
+from weft.collective import Chunks
 from weft.cost import CostModel
 from weft.errors import InputError, unknown_name
 from weft.simulate.occupied import Occupied
-from weft.simulate.routing import routed
-from weft.topology.model import Topology
+from weft.simulate.routing import Routed, routed
+from weft.topology import Topology, load_topology
 from weft.units import PS_PER_US
 
 Order = Literal["plan", "fifo"]
@@ -92,7 +93,7 @@ class Simulation:
     @cached_property
     def occupied(self) -> Occupied:
         """When each row was on its way, and when it held links."""
-        return Occupied.of(self.transfers, self.routes, self.route, self._run.occupied(self.start))
+        return Occupied.of(self.routes, self.route, self._run.occupied(self.start))
 
     def timed(self) -> Algorithm:
         """The algorithm with the times of this run, rows in order of start.
@@ -146,7 +147,7 @@ free the memory it writes, to leave a link, or to be added."""
 
 def simulate(
     algorithm: Algorithm,
-    topology: Topology | None = None,
+    topology: Topology | str | None = None,
     cost: CostModel | None = None,
     *,
     order: Order | None = None,
@@ -157,7 +158,8 @@ def simulate(
     Parameters
     ----------
     topology
-        Another network than the algorithm's own: its rows are routed over it anew.
+        Another network than the algorithm's own, or what `weft.load_topology` takes: the rows are
+        routed over it anew.
     cost
         The cost model; by default the algorithm's own, else pipelined and cut-through.
     order
@@ -165,14 +167,24 @@ def simulate(
         plan for this network. ``fifo``: first come first served.
     reducer
         Bytes per second that an NPU adds; by default adding takes no time.
+
+    Raises
+    ------
+    InputError
+        If there is no network to run it on, or no plan for it whose order could be kept.
+    UnreachableError
+        If a row has no path on another network.
     """
     cost = cost or algorithm.cost or CostModel()
     if order is not None and order not in get_args(Order):
         raise unknown_name("order", order, get_args(Order))
     if reducer is not None and reducer < 1:
         raise InputError(f"an NPU that adds {reducer} B/s; expected 1 B/s or more")
+    if isinstance(topology, str):
+        topology = load_topology(topology)
     own = algorithm.timed and (topology is None or topology is algorithm.topology)
-    if order == "plan" and not (own and cost == algorithm.cost):
+    has_plan = own and cost == algorithm.cost
+    if order == "plan" and not has_plan:
         raise InputError(
             "there is no plan whose order could be kept: the algorithm has no times for this "
             "network and cost model; use fifo"
@@ -182,43 +194,50 @@ def simulate(
         raise InputError(
             "the algorithm was made for no network; name one to run it on, as with --topology"
         )
-    rows, routes, route = algorithm.transfers, algorithm.routes, algorithm.transfers.route
-    chained = np.empty(0, dtype=np.uint8)
-    if not own or routes is None or route is None:
-        hops = routed(rows, algorithm.chunks, topology, cost)
-        rows, routes, route, chained = hops.transfers, hops.routes, hops.route, hops.chained
-        algorithm = replace(algorithm, transfers=rows, topology=None, routes=None, cost=None)
-        own = False
-    planned = own and order != "fifo" and cost == algorithm.cost
-    if not planned or reducer is not None:  # a plan that is kept takes no longer than planned
-        check_run(topology, algorithm.chunks, len(rows), reducer)
-    run = _prepared(algorithm, topology, routes, route, chained, cost, reducer, planned=planned)
-    if planned:
-        assert rows.start is not None
-        try:
-            start, end, busy = run.as_planned(rows.start)
-        except RuntimeError as error:  # rows that add late can hold each other up for ever
-            raise InputError(f"{error} while adding takes time; use fifo") from None
+    if own:
+        hops = _own_hops(algorithm)
     else:
-        start, end, busy = run.first_come()
-    kept: Order = "plan" if planned else "fifo"
+        hops = routed(algorithm.transfers, algorithm.chunks, topology, cost)
+        algorithm = replace(
+            algorithm, transfers=hops.transfers, topology=None, routes=None, cost=None
+        )
+    kept: Order = "plan" if has_plan and order != "fifo" else "fifo"
+    if kept == "fifo" or reducer is not None:  # a plan that is kept takes no longer than planned
+        check_run(topology, algorithm.chunks, len(hops.transfers), reducer)
+    run = _prepared(hops, algorithm.chunks, topology, cost, kept, reducer)
+    start, end, busy = _as_planned(run, hops) if kept == "plan" else run.first_come()
     return Simulation(
-        algorithm, topology, routes, route, cost, kept, reducer, start, end, busy, run
+        algorithm, topology, hops.routes, hops.route, cost, kept, reducer, start, end, busy, run
     )
 
 
+def _own_hops(algorithm: Algorithm) -> Routed:
+    """The rows of a timed algorithm, on its own network."""
+    rows, routes = algorithm.transfers, algorithm.routes
+    assert rows.route is not None
+    assert routes is not None
+    return Routed(rows, routes, rows.route, np.empty(0, dtype=np.uint8))
+
+
+def _as_planned(
+    run: _core.Simulation, hops: Routed
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    assert hops.transfers.start is not None
+    try:
+        return run.as_planned(hops.transfers.start)
+    except RuntimeError as error:  # rows that add late can hold each other up for ever
+        raise InputError(f"{error} while adding takes time; use fifo") from None
+
+
 def _prepared(
-    algorithm: Algorithm,
+    hops: Routed,
+    chunks: Chunks,
     topology: Topology,
-    routes: Routes,
-    route: NDArray[np.int32],
-    chained: NDArray[np.uint8],
     cost: CostModel,
+    order: Order,
     reducer: int | None,
-    *,
-    planned: bool,
 ) -> _core.Simulation:
-    rows, chunks = algorithm.transfers, algorithm.chunks
+    rows, routes = hops.transfers, hops.routes
     none32, none64 = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     reads, writes = rows.src_place, rows.dst_place
     if reads is not None or writes is not None:
@@ -233,15 +252,15 @@ def _prepared(
         src=rows.src,
         dst=rows.dst,
         reduce=rows.reduce.view(np.uint8),
-        route=route,
+        route=hops.route,
         src_place=none32 if reads is None else reads,
         dst_place=none32 if writes is None else writes,
         dep_offsets=none64 if rows.dep_offsets is None else rows.dep_offsets,
         deps=none64 if rows.deps is None else rows.deps,
         bytes=chunks.bytes,
         summed=chunks.reduce.view(np.uint8),
-        chained=chained,
-        planned_end=rows.end if planned and rows.end is not None else none64,
+        chained=hops.chained,
+        planned_end=rows.end if order == "plan" and rows.end is not None else none64,
         reducer=reducer or 0,
     )
 

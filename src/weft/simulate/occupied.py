@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Routes, Transfers
+from weft.algorithm import Routes
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +36,13 @@ class Occupied:
     @classmethod
     def of(
         cls,
-        rows: Transfers,
         routes: Routes,
         route: NDArray[np.int32],
         times: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     ) -> Occupied:
         """The holds, from the times that the core gives for the links of each row's route."""
         duration, begin, length = times
-        counts = np.diff(routes.offsets)[route]
-        row = np.repeat(np.arange(len(rows)), counts)
-        link = routes.links[np.arange(len(row)) + np.repeat(_shift(routes, route, counts), counts)]
+        row, link = routes.crossed(route)
         order = np.lexsort((row, begin, link))
         order = order[length[order] > 0]
         row, link, begin, length = row[order], link[order], begin[order], length[order]
@@ -61,11 +58,3 @@ class Occupied:
         carried = np.zeros(links, dtype=np.int64)
         np.add.at(carried, self.link, sizes[chunk[self.row]])
         return carried
-
-
-def _shift(
-    routes: Routes, route: NDArray[np.int32], counts: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """How far each row's links lie in the table of routes from where its holds lie."""
-    shift: NDArray[np.int64] = routes.offsets[:-1][route] - (np.cumsum(counts) - counts)
-    return shift

@@ -49,7 +49,7 @@ class PathTimes:
         own = np.where(waits, 0, took)
         arrived = run.start[path.row] + run.occupied.duration[path.row]
         hop = np.clip(arrived - entered[:-1], 0, own)
-        step, link = _links_of(run)
+        step, link = run.routes.crossed(run.route[path.row])
         alphas = np.zeros(len(path), dtype=np.int64)
         np.add.at(alphas, step, run.topology.latency[link])
         latency = np.minimum(hop, alphas)
@@ -78,16 +78,6 @@ def _entered(run: Simulation) -> NDArray[np.int64]:
     # What waited only for memory to write may start before the step that freed it ends.
     backwards: NDArray[np.int64] = np.minimum.accumulate(entered[::-1])
     return backwards[::-1]
-
-
-def _links_of(run: Simulation) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The links that the steps cross, as pairs of step and link."""
-    route = run.route[run.critical_path.row]
-    first = run.routes.offsets[:-1][route]
-    counts = np.diff(run.routes.offsets)[route]
-    step = np.repeat(np.arange(len(route)), counts)
-    inner = np.arange(len(step)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return step, run.routes.links[first[step] + inner]
 
 
 def _shares(

@@ -296,6 +296,6 @@ class Report:
 
     def _route(self, row: int) -> list[int]:
         """The links that a row crosses."""
-        route, routes = int(self.run.route[row]), self.run.routes
-        links: list[int] = routes.links[routes.offsets[route] : routes.offsets[route + 1]].tolist()
-        return links
+        _, links = self.run.routes.crossed(self.run.route[row : row + 1])
+        crossed: list[int] = links.tolist()
+        return crossed

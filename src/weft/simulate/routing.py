@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Buffer, Routes, Transfers, place
-from weft.algorithm.transfers import PLACE_BITS
+from weft.algorithm.transfers import PLACE_BITS, scratch_slots
 from weft.collective import Chunks
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
@@ -130,12 +130,8 @@ def _places(
 
 def _free_slot(transfers: Transfers) -> int:
     """The first slot of SCRATCH that no row uses."""
-    slots = [0]
-    for column in (transfers.src_place, transfers.dst_place):
-        if column is not None:
-            inside = column[column >> PLACE_BITS == Buffer.SCRATCH] & (MOST_SLOTS - 1)
-            slots.append(int(inside.max(initial=-1)) + 1)
-    return max(slots)
+    places = (transfers.src_place, transfers.dst_place)
+    return max(0 if column is None else scratch_slots(column) for column in places)
 
 
 def _deps(
