@@ -55,7 +55,15 @@ def test_a_ring_takes_its_hops(tmp_path):
     assert [step.kind for step in run.critical_path] == ["send", "receive"] * 2 + ["send"]
     assert sorted(set(run.links.busy.tolist())) == [0, 3000 * US]
     assert run.to_dict()["critical_path"]["transfer_us"] == 3003
-    assert run.to_dict()["busiest_links"][0] == {"src": 0, "dst": 1, "busy_us": 3000}
+    assert run.to_dict()["busiest_links"][0] == {"src": "0", "dst": "1", "busy_us": 3000}
+
+
+def test_a_run_says_its_cost_model_and_names_switches(tmp_path):
+    where = ring_all_gather(3, MB).write(tmp_path / "t")
+    figures = simulate_traces(where, network_of("switch:3"), CostModel("blocking")).to_dict()
+    assert (figures["latency_model"], figures["switching"]) == ("blocking", "cut-through")
+    ends = {(link["src"], link["dst"]) for link in figures["busiest_links"]}
+    assert ends == {(str(npu), "s0") for npu in range(3)} | {("s0", str(npu)) for npu in range(3)}
 
 
 @pytest.mark.parametrize(

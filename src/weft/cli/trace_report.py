@@ -40,13 +40,13 @@ def _rows(run: TraceRun, figures: dict[str, Any]) -> list[tuple[str, str]]:
         f"{path[name] / time:.1%} {what}"
         for name, what in (
             ("compute_us", "computing"),
-            ("transfer_us", "moving data"),
+            ("transfer_us", "transferring"),
             ("waiting_for_links_us", "waiting for links"),
         )
         if path[name]
     ]
     rows = [
-        ("time", f"{format_time(run.time)} ({run.model} model)"),
+        ("time", f"{format_time(run.time)} ({_model(run)})"),
         ("ranks", f"{run.ranks:,}, {run.nodes:,} nodes"),
         (
             "first rank to finish",
@@ -72,13 +72,21 @@ def _rows(run: TraceRun, figures: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def _model(run: TraceRun) -> str:
+    """Under which rules it ran: ASTRA-sim's, or the choices of Weft's cost model."""
+    if run.cost is None:
+        return f"as {run.model}"
+    return f"{run.cost.latency_model} α, {run.cost.switching}"
+
+
 def _link_table(links: list[dict[str, Any]], time: int) -> Table:
     table = Table(title=Text("busiest links"), box=box.SIMPLE_HEAD)
-    for name in ("from", "to", "busy", "utilisation"):
-        table.add_column(name, justify="right")
+    for name in ("ends", "busy", "utilisation"):
+        table.add_column(name, justify="left" if name == "ends" else "right")
     for link in links:
         busy = link["busy_us"] * PS_PER_US
-        cells = (str(link["src"]), str(link["dst"]), format_time(busy), f"{busy / time:.1%}")
+        ends = f"{link['src']} > {link['dst']}"
+        cells = (ends, format_time(busy), f"{busy / time:.1%}")
         table.add_row(*map(Text, cells))
     return table
 

@@ -76,7 +76,7 @@ def simulate_astra_sim(
     name = " x ".join(
         f"{kind} of {size}" for kind, size in zip(record.topology, record.npus_count, strict=True)
     )
-    return TraceRun(str(where), name, model, None, graph, run)
+    return TraceRun(str(where), name, there_are, model, None, None, graph, run)
 
 
 def _check_network(record: AstraNetwork, network: str | os.PathLike[str], *, aware: bool) -> None:

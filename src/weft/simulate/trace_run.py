@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.cost import CostModel
+from weft.topology.model import node_name
 from weft.units import PS_PER_NS, PS_PER_US
 
 KINDS = ("compute", "send", "receive", "host")
@@ -81,7 +83,7 @@ class Links:
     Attributes
     ----------
     src, dst
-        Their ends: NPUs, then switches.
+        Their ends: node numbers, of NPUs and from `TraceRun.npus` on of switches.
     busy
         Picoseconds.
     """
@@ -107,8 +109,12 @@ class TraceRun:
         The traces, as the user named them.
     network
         Name of the network.
+    npus
+        How many NPUs it has; nodes from there on are switches.
     model
         Whose idea of time: ``weft``, ``astra-sim aware`` or ``astra-sim unaware``.
+    cost
+        The cost model; None for ASTRA-sim, which has its own.
     lowered
         What collectives were replaced by: figures of `weft.workload.Lowering`; None if there
         were none.
@@ -116,7 +122,9 @@ class TraceRun:
 
     where: str
     network: str
+    npus: int
     model: str
+    cost: CostModel | None
     lowered: dict[str, Any] | None
     _graph: _core.RunGraph
     _run: _core.TraceRun
@@ -225,6 +233,8 @@ class TraceRun:
             "traces": self.where,
             "network": self.network,
             "model": self.model,
+            "latency_model": None if self.cost is None else self.cost.latency_model,
+            "switching": None if self.cost is None else self.cost.switching,
             "ranks": self.ranks,
             "nodes": self.nodes,
             "finished": self.finished,
@@ -267,8 +277,8 @@ class TraceRun:
         order = np.argsort(-links.busy, kind="stable")[:_SHOWN_LINKS].tolist()
         return [
             {
-                "src": int(links.src[link]),
-                "dst": int(links.dst[link]),
+                "src": node_name(int(links.src[link]), self.npus),
+                "dst": node_name(int(links.dst[link]), self.npus),
                 "busy_us": int(links.busy[link]) / PS_PER_US,
             }
             for link in order

@@ -18,6 +18,11 @@ _UNLIMITED = 2**63 - 1  # as in cpp/cost.h
 MAX_DIMENSIONS = 64
 
 
+def node_name(node: int, npus: int) -> str:
+    """What people call a node: an NPU's number, or ``s0`` for the first switch after the NPUs."""
+    return str(node) if node < npus else f"s{node - npus}"
+
+
 def check_dimensions(name: str, sizes: Sequence[int], npus: int) -> None:
     """Raise unless a grid of these sizes has a place for every NPU, or there is no grid."""
     if len(sizes) > MAX_DIMENSIONS:
@@ -145,8 +150,8 @@ class Topology:
             raise TopologyError(f"{self.name} has no NPU {strangers[0]}, which is in the group")
 
     def node_name(self, node: int) -> str:
-        """What people call a node: an NPU's number, or ``s0`` for the first switch."""
-        return str(node) if node < self.npus else f"s{node - self.npus}"
+        """What people call a node, such as ``3`` or ``s0``."""
+        return node_name(node, self.npus)
 
     def link_name(self, link: int) -> str:
         """The two ends of a link, such as ``3 > s0``."""
