@@ -145,3 +145,11 @@ def test_without_matplotlib(tmp_path: Path) -> None:
         "weft: figures need matplotlib, which is not installed: pip install weft[plot]\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_lists_all_classical_algorithms() -> None:
+    from weft.baselines import BASELINES
+
+    text = " ".join(weft("compare", "--help").stdout.split())
+    for name, known in BASELINES.items():
+        assert f"{name} {known.summary}" in text

@@ -8,44 +8,39 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.demands import DemandOptions, swept_options
-from weft.cli.options import NetworkOptions, topology_options
+from weft.cli.options import (
+    NetworkOptions,
+    alignment_option,
+    search_options,
+    topology_options,
+)
 
 if TYPE_CHECKING:
     from weft._core import Progress
     from weft.compare import Comparison
 
 
-@click.command()
+class _Compare(click.Command):
+    """A command whose help lists the classical algorithms."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from weft.baselines import BASELINES
+
+        super().format_options(ctx, formatter)
+        with formatter.section("Classical algorithms"):
+            formatter.write_dl([(name, known.summary) for name, known in BASELINES.items()])
+
+
+@click.command(cls=_Compare)
 @topology_options("TOPOLOGY")
 @swept_options
 @click.option(
     "--against",
     metavar="NAME,...",
-    help="Classical algorithms to compare with: direct, ...; by default all that know COLLECTIVE.",
+    help="Classical algorithms to compare with; by default all that know COLLECTIVE.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
-@click.option("--threads", type=int, help="By default one a core; never changes the result.")
-@click.option(
-    "--latency-model",
-    default="pipelined",
-    metavar="pipelined|blocking",
-    show_default=True,
-    help="Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
-)
-@click.option(
-    "--switching",
-    default="cut-through",
-    metavar="cut-through|store-and-forward",
-    show_default=True,
-    help="How a hop crosses switches.",
-)
-@click.option(
-    "--alignment",
-    default="16B",
-    metavar="SIZE",
-    show_default=True,
-    help="Chunk boundaries fall on multiples of this.",
-)
+@search_options
+@alignment_option
 @click.option("--busbw", is_flag=True, help="Print bus bandwidths in GB/s instead of times.")
 @click.option("--csv", "table", metavar="FILE", help="Write a line for each size and algorithm.")
 @click.option(

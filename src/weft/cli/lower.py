@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.options import NetworkOptions, required_topology
+from weft.cli.options import NetworkOptions, method_option, required_topology, search_options
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -29,17 +29,8 @@ if TYPE_CHECKING:
 @click.option(
     "--apart", is_flag=True, help="Synthesize each group alone, not with those that do the same."
 )
-@click.option(
-    "--method",
-    default="auto",
-    metavar="auto|matching|unicast|trees|steiner|direct",
-    show_default=True,
-    help="Use one method only.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
-@click.option("--threads", type=int, help="By default one a core; never changes the result.")
-@click.option("--latency-model", default="pipelined", metavar="pipelined|blocking")
-@click.option("--switching", default="cut-through", metavar="cut-through|store-and-forward")
+@method_option
+@search_options
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def lower(
     workload: str,

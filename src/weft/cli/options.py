@@ -36,6 +36,52 @@ class NetworkOptions:
 _Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
+alignment_option = click.option(
+    "--alignment",
+    default="16B",
+    metavar="SIZE",
+    show_default=True,
+    help="Chunk boundaries fall on multiples of this.",
+)
+method_option = click.option(
+    "--method",
+    default="auto",
+    metavar="NAME",
+    show_default=True,
+    help="Use one method only: matching, unicast, trees, steiner, or a classical algorithm that "
+    "`weft compare --help` lists.",
+)
+
+
+def search_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add what every search takes: a seed, threads and the cost model."""
+    options = (
+        click.option(
+            "--seed", type=int, default=0, show_default=True, help="Same seed, same result."
+        ),
+        click.option(
+            "--threads", type=int, help="By default one a core; never changes the result."
+        ),
+        click.option(
+            "--latency-model",
+            default="pipelined",
+            metavar="pipelined|blocking",
+            show_default=True,
+            help="Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
+        ),
+        click.option(
+            "--switching",
+            default="cut-through",
+            metavar="cut-through|store-and-forward",
+            show_default=True,
+            help="How a hop crosses switches.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def topology_options(metavar: str) -> _Decorator:
     """Add a network argument and its options; the command gets them as `network`."""
     return _with_network(click.argument("spec", metavar=metavar))

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.demands import DemandOptions, demand_options
-from weft.cli.options import NetworkOptions, topology_options
+from weft.cli.options import (
+    NetworkOptions,
+    alignment_option,
+    method_option,
+    search_options,
+    topology_options,
+)
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -27,39 +33,12 @@ class _Synth(click.Command):
 @click.command(cls=_Synth)
 @topology_options("TOPOLOGY")
 @demand_options
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
+@search_options
 @click.option(
     "--trials", type=int, default=1, show_default=True, help="Seeds to try; the best is kept."
 )
-@click.option("--threads", type=int, help="By default one a core; never changes the result.")
-@click.option(
-    "--latency-model",
-    default="pipelined",
-    metavar="pipelined|blocking",
-    show_default=True,
-    help="Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
-)
-@click.option(
-    "--switching",
-    default="cut-through",
-    metavar="cut-through|store-and-forward",
-    show_default=True,
-    help="How a hop crosses switches.",
-)
-@click.option(
-    "--alignment",
-    default="16B",
-    metavar="SIZE",
-    show_default=True,
-    help="Chunk boundaries fall on multiples of this.",
-)
-@click.option(
-    "--method",
-    default="auto",
-    metavar="auto|matching|unicast|trees|steiner|direct",
-    show_default=True,
-    help="Use one method only.",
-)
+@alignment_option
+@method_option
 @click.option("-o", "--output", metavar="DIR", help="Save as Chakra execution traces, one a rank.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def synth(
