@@ -23,6 +23,7 @@ class Backwards {
             if (!run.network.copies.empty() && !links.empty())
                 sent_.push_back({links.front(), done.start[row], row});
         }
+        find_last_of_joins();
         std::sort(released_.begin(), released_.end());
         std::sort(added_.begin(), added_.end());
         std::sort(sent_.begin(), sent_.end());
@@ -111,14 +112,27 @@ class Backwards {
         return there && found->time == began ? found->row : -1;
     }
 
-    // A row that this one waits for, itself or through joins, and that ends at `time`.
-    std::int32_t brought(std::int32_t node, ps time) const {
-        for (auto wait : run_.waits.waits[node]) {
-            if (wait < run_.waits.rows && done_.end[wait] == time) return wait;
-            if (wait < run_.waits.rows) continue;
-            if (const auto found = brought(wait, time); found >= 0) return found;
-        }
+    // A row that this one waits for, itself or through a join, and that ends at `time`.
+    std::int32_t brought(std::int32_t row, ps time) const {
+        for (auto node : run_.waits.waits[row])
+            if (const auto last = last_of(node); done_.end[last] == time) return last;
         return -1;
+    }
+
+    // Joins stand for rows and for joins before them.
+    void find_last_of_joins() {
+        const auto earlier = [&](std::int32_t a, std::int32_t b) {
+            return done_.end[last_of(a)] < done_.end[last_of(b)];
+        };
+        for (auto join = run_.waits.rows; join < run_.waits.size(); ++join) {
+            const auto nodes = run_.waits.waits[join];
+            last_of_join_.push_back(last_of(*std::max_element(nodes.begin(), nodes.end(), earlier)));
+        }
+    }
+
+    // The row that ended last of those that a node stands for.
+    std::int32_t last_of(std::int32_t node) const {
+        return node < run_.waits.rows ? node : last_of_join_[node - run_.waits.rows];
     }
 
     static std::vector<Event>::const_iterator first(const std::vector<Event>& events,
@@ -129,6 +143,7 @@ class Backwards {
     const Run& run_;
     const Simulated& done_;
     TimesBySize times_;
+    std::vector<std::int32_t> last_of_join_;
     std::vector<Event> released_;  // when links were left
     std::vector<Event> added_;     // when NPUs had added, if that takes time
     std::vector<Event> sent_;      // when rows started on their first link, where switches copy

@@ -30,7 +30,6 @@ class FirstCome {
             events_.pop();
             const auto node = static_cast<std::int32_t>(event / 2);
             if (event % 2 == 1) add(node, time);
-            else if (node >= run_.waits.rows) finish(node, time);
             else book(node, time);
         }
         return std::move(done_);
@@ -69,11 +68,19 @@ class FirstCome {
         finish(row, free);
     }
 
-    void finish(std::int32_t node, ps end) {
-        if (node < run_.waits.rows) done_.end[node] = end;
-        for (auto waiter : waiters_[node]) {
-            ready_[waiter] = std::max(ready_[waiter], end);
-            if (--left_[waiter] == 0) events_.push({ready_[waiter], 2 * std::int64_t{waiter}});
+    // Joins are no events: rows behind one must not ask after others of the same time.
+    void finish(std::int32_t row, ps end) {
+        done_.end[row] = ready_[row] = end;
+        finished_.assign(1, row);
+        while (!finished_.empty()) {
+            const auto node = finished_.back();
+            finished_.pop_back();
+            for (auto waiter : waiters_[node]) {
+                ready_[waiter] = std::max(ready_[waiter], ready_[node]);
+                if (--left_[waiter] > 0) continue;
+                if (waiter >= run_.waits.rows) finished_.push_back(waiter);
+                else events_.push({ready_[waiter], 2 * std::int64_t{waiter}});
+            }
         }
     }
 
@@ -85,7 +92,8 @@ class FirstCome {
     Calendars calendars_;
     Rows waiters_;
     std::vector<std::int32_t> left_;  // by node: how many it still waits for
-    std::vector<ps> ready_;           // by node: when the last of those that are done ended
+    std::vector<ps> ready_;           // by node: when the last of those that are done ended, or it did
+    std::vector<std::int32_t> finished_;  // nodes whose waiters do not know yet
     std::vector<ps> adder_;           // by NPU: when it is free to add
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     Simulated done_;
