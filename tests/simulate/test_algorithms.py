@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
+from tests.simulate.paths import check_path
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
 from weft.algorithm import Algorithm
 from weft.baselines import baseline
@@ -15,7 +16,7 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.language import program
-from weft.simulate import CAUSES, Simulation, simulate
+from weft.simulate import CAUSES, simulate
 from weft.synthesis import produce
 from weft.topology import Topology, load_topology
 from weft.verify import verify
@@ -52,23 +53,9 @@ def test_first_come_first_served_is_right(
     assert verdict.ok, verdict.violation
     check_path(run)
     slower = simulate(algorithm, order="fifo", reducer=GB_S)
+    check_path(slower)
     if not algorithm.chunks.reduce.any():
         assert slower.time == run.time
-
-
-def check_path(run: Simulation) -> None:
-    """It ends with the run, and every link of the chain explains the next."""
-    path = run.critical_path
-    if not len(run.transfers):
-        assert len(path) == 0
-        return
-    assert run.end[path.row[-1]] == run.time
-    assert CAUSES[path.cause[0]] == "start"
-    for before, row, cause in zip(path.row[:-1], path.row[1:], path.cause[1:], strict=True):
-        if CAUSES[cause] == "data":
-            assert run.start[row] == run.end[before]
-        else:
-            assert run.start[before] <= run.start[row]
 
 
 def ring_all_gather(ranks: int, size: int) -> Algorithm:
@@ -124,6 +111,9 @@ def test_refusals() -> None:
         simulate(ring, load_topology("ring:4"), order="plan")
     with pytest.raises(InputError, match="names NPU 3, which ring:3 does not have"):
         simulate(ring, load_topology("ring:3"))
+    nothing = baseline("direct", load_topology("ring:4"), [Collective.of("all-gather", [3], KB)])
+    with pytest.raises(InputError, match="names NPU 3, which ring:3 does not have"):
+        simulate(nothing, load_topology("ring:3"))
     with pytest.raises(InputError, match="expected 1 B/s or more"):
         simulate(ring, load_topology("ring:4"), reducer=0)
     with pytest.raises(weft.WeftError, match="order"):

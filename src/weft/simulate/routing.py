@@ -53,7 +53,7 @@ def routed(transfers: Transfers, chunks: Chunks, topology: Topology, cost: CostM
     UnreachableError
         If some message has no path.
     """
-    _check_npus(transfers, topology)
+    _check_npus(transfers, chunks, topology)
     offsets, src, dst, route, route_offsets, route_links, lost = _core.forward(
         topology.core,
         cost.core,
@@ -91,9 +91,9 @@ def routed(transfers: Transfers, chunks: Chunks, topology: Topology, cost: CostM
     return Routed(rows, Routes(route_offsets, route_links), route, (~first).view(np.uint8))
 
 
-def _check_npus(transfers: Transfers, topology: Topology) -> None:
-    """Raise if the rows name NPUs that the network does not have."""
-    named = np.union1d(transfers.src, transfers.dst)
+def _check_npus(transfers: Transfers, chunks: Chunks, topology: Topology) -> None:
+    """Raise if rows or chunks name NPUs that the network does not have."""
+    named = np.unique(np.concatenate([transfers.src, transfers.dst, chunks.set_members]))
     for npu in named[~np.isin(named, topology.members)][:1]:
         raise InputError(
             f"the algorithm names NPU {npu}, which {topology.name} does not have: its NPUs are "
