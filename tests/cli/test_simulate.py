@@ -109,7 +109,8 @@ def test_a_workload(step: Path, tmp_path: Path) -> None:
             assert before[1] <= after[0] + 1e-6
     done = weft("simulate", str(step), "--topology", "ring:4", "--latency-model", "blocking")
     assert (done.returncode, done.stderr) == (0, "")
-    for words in ("ranks", "collectives", "computing", "busiest links", "critical path"):
+    shown = ("(blocking α)", "ranks", "collectives", "computing", "busiest links", "critical path")
+    for words in shown:
         assert words in done.stdout
 
 

@@ -76,7 +76,8 @@ def _model(run: TraceRun) -> str:
     """Under which rules it ran: ASTRA-sim's, or the choices of Weft's cost model."""
     if run.cost is None:
         return f"as {run.model}"
-    return f"{run.cost.latency_model} α, {run.cost.switching}"
+    switched = (run.links.dst >= run.npus).any()
+    return f"{run.cost.latency_model} α" + (f", {run.cost.switching}" if switched else "")
 
 
 def _link_table(links: list[dict[str, Any]], time: int) -> Table:
