@@ -71,8 +71,8 @@ def synthesize(
     alignment
         With a name: chunk boundaries fall on multiples of this many bytes.
     method
-        ``matching``, ``unicast``, ``trees``, ``steiner`` or ``direct`` to use that method only;
-        ``auto`` for the best of those that fit.
+        ``matching``, ``unicast``, ``trees``, ``steiner`` or a key of `weft.baselines.BASELINES`
+        to use that method only; ``auto`` for the best of those that fit.
 
     Examples
     --------

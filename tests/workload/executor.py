@@ -72,7 +72,7 @@ def run(ranks: Sequence[Sequence], seed: int = 0) -> Run:
             deliver(message)
         else:
             assert node.type in (COMP, COLL)
-            if node.name == "sum":
+            if node.name in ("sum", "copy"):
                 result.held[key] = _sum(node, rank, nodes, result)
             finish(key)
     assert not any(mail.values()), "a message was never received"
@@ -110,12 +110,13 @@ def _contents(node, rank: int, nodes, result: Run) -> Counter:
 
 
 def _sum(node, rank: int, nodes, result: Run) -> tuple[int, Counter]:
+    """The same for a copy, a sum of one; what only copies the rank's own data has no size."""
     values, own = _inputs(node, rank, nodes, result)
-    assert values
-    sizes = {size for size, _ in values}
-    assert len(sizes) == 1
+    assert values or (own and node.name == "copy")
+    sizes = {size for size, _ in values if size}
+    assert len(sizes) <= 1
     total = sum((contents for _, contents in values), Counter({rank: 1} if own else {}))
-    return sizes.pop(), total
+    return sizes.pop() if sizes else 0, total
 
 
 def check_collective(

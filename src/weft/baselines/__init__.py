@@ -11,8 +11,9 @@ from weft.baselines.direct import direct
 from weft.baselines.double_tree import double_binary_tree, overlapped_double_tree
 from weft.baselines.halving import halving_doubling, recursive_doubling
 from weft.baselines.hierarchical import hierarchical
-from weft.baselines.mapping import Baseline, Sends, mapped
+from weft.baselines.mapping import Baseline, Sends, mapped, unmapped
 from weft.baselines.multitree import multitree
+from weft.baselines.one_shot import one_shot
 from weft.baselines.ring import bidirectional_ring, multi_ring, ring
 from weft.baselines.swing import swing
 from weft.baselines.themis import themis
@@ -22,7 +23,7 @@ from weft.cost import CostModel
 from weft.errors import unknown_name
 from weft.topology.model import Topology
 
-__all__ = ["BASELINES", "Baseline", "Sends", "baseline"]
+__all__ = ["BASELINES", "Baseline", "Sends", "baseline", "unmapped"]
 
 _SHARED = ("all-gather", "reduce-scatter", "all-reduce")
 _ROOTED = ("broadcast", "reduce")
@@ -57,6 +58,9 @@ BASELINES = {
     "themis": Baseline(themis, _SHARED, "dimensions in orders that keep all of them busy"),
     "multitree": Baseline(multitree, _SHARED, "a tree for every rank, grown over free links"),
     "tto": Baseline(tto, ("all-reduce",), "three trees on a 2D mesh, sums and copies overlapped"),
+    "one-shot": Baseline(
+        one_shot, ("all-reduce",), "all is sent to all by shortest paths and added up there"
+    ),
 }
 """The classical algorithms by name. To add one, write its sends and put it here."""
 

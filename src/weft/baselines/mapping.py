@@ -154,6 +154,14 @@ def mapped(
     UnreachableError
         If two NPUs that must exchange something have no path.
     """
+    untimed = unmapped(name, baseline, topology, demands)
+    return simulate(untimed, topology, cost or CostModel()).timed()
+
+
+def unmapped(
+    name: str, baseline: Baseline, topology: Topology, demands: Sequence[Collective]
+) -> Algorithm:
+    """The same as an algorithm without times: what is sent, before it is put on the network."""
     if not demands:
         raise InputError(f"{name}: there is no collective to serve")
     for demand in demands:
@@ -175,8 +183,7 @@ def mapped(
         dep_offsets=dep_offsets,
         deps=deps,
     )
-    untimed = Algorithm(tuple(demands), transfers, provenance={"method": name})
-    return simulate(untimed, topology, cost or CostModel()).timed()
+    return Algorithm(tuple(demands), transfers, provenance={"method": name})
 
 
 def _dependencies(

@@ -121,7 +121,10 @@ def _demand_rows(result: Result) -> list[tuple[str, str]]:
     if len(result.groups) > 1:
         return []
     demand = result.collective
-    rows = [("size", f"{format_size(demand.size)} in {demand.chunks_per_share} chunk(s) a share")]
+    cut = f"{demand.chunks_per_share} chunk(s) a share"
+    if demand.pattern.any_cut and demand.parts is not None:  # in fewer chunks than NPUs
+        cut = f"{len(demand.chunks)} chunk(s)"
+    rows = [("size", f"{format_size(demand.size)} in {cut}")]
     if demand.group != tuple(result.topology.members.tolist()):
         rows.insert(0, ("group", _members(demand)))
     return rows

@@ -9,11 +9,13 @@ from dataclasses import replace
 
 from weft import _core
 from weft.algorithm import Algorithm
+from weft.baselines import BASELINES
 from weft.clock import check_clock
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.synthesis.chunking import best_chunking
+from weft.synthesis.classical import best_known, plan_classical
 from weft.synthesis.engines import METHODS, Settings
 from weft.synthesis.planning import planned
 from weft.synthesis.together import planned_together
@@ -84,6 +86,8 @@ def produce(
         for first in range(1, trials, workers):
             batch = range(first, min(first + workers, trials))
             best = min([best, *pool.map(attempt, batch)], key=lambda algorithm: algorithm.time)
+    if method == "auto":
+        best = best_known(topology, replace(settings, threads=threads), jobs, best)
     return replace(best, provenance={**best.provenance, "seed": seed, "trials": trials})
 
 
@@ -101,6 +105,8 @@ def _attempt(
     topology: Topology, settings: Settings, demands: Sequence[tuple[Collective, bool]]
 ) -> Algorithm:
     """The algorithm of one seed; each demand says whether its chunk count is to be chosen."""
+    if settings.method in BASELINES:
+        return plan_classical(topology, settings, demands, settings.method)
     if len(demands) > 1:
         return planned_together(topology, settings, demands)
 

@@ -10,17 +10,19 @@ import numpy as np
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.bound import quick_bound
-from weft.collective import Collective
+from weft.collective import Collective, all_reduce_of
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
 _CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-_MOST_OF_A_SHARE = 32  # an NPU's share of a buffer that all have is small already
+# An NPU's share of a buffer that all have is small already, the smaller the more NPUs there are.
+_MOST_OF_A_SHARE, _MOST_OF_A_BUFFER = 32, 2048
 _MOST_WORK = 1 << 21  # transfers in all
 _HOPS_OF_A_PATH = 4
 _NPUS_A_WEIGHT = 16  # so many more make a transfer behind switches dearer by one
 WORTH = 1.005  # more chunks must gain at least this much
-_PATIENCE = 2  # counts in a row that may fail to
+# Counts in a row that may fail to; more, as long as little work is done.
+_PATIENCE, _MORE_PATIENCE, _LITTLE_WORK = 2, 4, 1 << 15
 
 
 def best_chunking(
@@ -52,6 +54,47 @@ def chunked(topology: Topology, collective: Collective, cost: CostModel, most: i
     return replace(collective, chunks_per_share=max([k for k in counts if k <= most] or counts[:1]))
 
 
+def all_cut(
+    topology: Topology, cost: CostModel, jobs: Sequence[tuple[Collective, bool]]
+) -> list[list[list[Collective]]]:
+    """The demands cut in more and more chunks, where their number is to be chosen.
+
+    An All-Reduce need not be cut in shares: not every algorithm gives each NPU one. So there are
+    two lists, one for fewer chunks than NPUs, in which not all have the same to do.
+    """
+    ladders = [
+        _ladder(topology, demand, cost) if choose else {1: demand} for demand, choose in jobs
+    ]
+    levels = sorted({pieces for ladder in ladders for pieces in ladder})
+    whole = max(demand.pattern.shares(demand.ranks) for demand, _ in jobs)
+    few, many = (
+        [[_step(ladder, level) for ladder in ladders] for level in some]
+        for some in ([k for k in levels if k < whole], [k for k in levels if k >= whole])
+    )
+    return [cuts for cuts in (few, many) if cuts]
+
+
+def _ladder(topology: Topology, collective: Collective, cost: CostModel) -> dict[int, Collective]:
+    """The collective cut in several ways, by the number of parts of its buffer."""
+    shares = collective.pattern.shares(collective.ranks)
+    ladder = {}
+    if collective.pattern.any_cut and collective.parts is None:
+        most = min(shares - 1, max(collective.size // collective.alignment, 1))
+        for pieces in (k for k in _CANDIDATES if k <= most):
+            uncut = all_reduce_of(
+                collective.group, collective.size, pieces, alignment=collective.alignment
+            )
+            ladder[pieces] = replace(uncut, relay=collective.relay)
+    for k in _counts(topology, collective, cost):
+        ladder[shares * k] = replace(collective, chunks_per_share=k)
+    return ladder
+
+
+def _step(ladder: dict[int, Collective], level: int) -> Collective:
+    """The most parts up to so many, or the fewest there are."""
+    return ladder[max([pieces for pieces in ladder if pieces <= level] or [min(ladder)])]
+
+
 @dataclass
 class _Climb:
     options: Sequence[Collective]
@@ -67,7 +110,8 @@ class _Climb:
         for i in path:
             if self.floors[i] * WORTH >= self.best.time:
                 continue
-            if misses == _PATIENCE or self.spent + self.work[i] > _MOST_WORK:
+            patience = _PATIENCE if self.spent > _LITTLE_WORK else _MORE_PATIENCE
+            if misses >= patience or self.spent + self.work[i] > _MOST_WORK:
                 return
             self.spent += self.work[i]
             tried = self.produce(self.options[i])
@@ -83,7 +127,7 @@ def _counts(topology: Topology, collective: Collective, cost: CostModel) -> list
     by_bytes = collective.size // (shares * collective.alignment)
     by_work = _MOST_WORK // _work(topology, replace(collective, chunks_per_share=1))
     alike = shares > 1 and not collective.pattern.own_buffers
-    most = _MOST_OF_A_SHARE if alike else _CANDIDATES[-1]
+    most = max(_MOST_OF_A_SHARE, _MOST_OF_A_BUFFER // shares) if alike else _CANDIDATES[-1]
     counts = [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_work))]
     if cost.switching == "store-and-forward" and topology.buffers:
         return _fitting(topology, counts, collective, min(topology.buffers.values()))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from weft.algorithm import Algorithm
-from weft.baselines import BASELINES, baseline
+from weft.baselines import baseline
 from weft.bound import quick_bound
 from weft.collective import Chunks, Collective
 from weft.synthesis.engines import Settings, plan, plan_any
@@ -26,8 +26,6 @@ _BY_TREES = ("all-reduce", "broadcast", "reduce")
 
 def planned(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """One plan for all chunks of the demands together: the best of those worth trying."""
-    if settings.method in BASELINES:
-        return baseline(settings.method, topology, demands, settings.cost)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
     first = timed(topology, settings, demands, *_phases(topology, settings, demands, chunks))
     deliveries = _deliveries(chunks)
@@ -77,9 +75,11 @@ def _phases(
 ) -> tuple[list[Schedule], str]:
     """Schedules one after the other, chunk by chunk, and the method's name."""
     suits = settings.method != "auto" or _is_even(chunks)
+    # Else there are no shares to scatter; trees do without.
+    in_shares = settings.method == "trees" or all(demand.parts is None for demand in demands)
     if settings.method == "steiner":
         schedule, method = plan_any(topology, chunks, settings)
-    elif all(demand.kind == "all-reduce" for demand in demands) and suits:
+    elif suits and all(demand.kind == "all-reduce" for demand in demands) and in_shares:
         return all_reduce(topology, demands, settings)
     elif all(demand.kind == "gather" for demand in demands) or (suits and _sums_for_one(chunks)):
         schedule, method = backwards(topology, chunks, settings)

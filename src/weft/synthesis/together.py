@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from weft.algorithm import Algorithm
-from weft.baselines import BASELINES
 from weft.bound import quick_bound
 from weft.collective import Collective
 from weft.errors import InputError, UnreachableError
@@ -55,7 +54,7 @@ def _at_once(topology: Topology, settings: Settings, demands: Sequence[Collectiv
     # The method may fit each but not the mix, and all must pass where the largest chunk does.
     with suppress(InputError, UnreachableError):
         ways.append(planned(topology, settings, demands))
-    if ways and (settings.method in BASELINES or _is_close(topology, settings, ways[0])):
+    if ways and _is_close(topology, settings, ways[0]):
         return ways[0]
     for relay in (True, False):
         single = _single(topology, settings, demands, relay=relay)
