@@ -16,15 +16,15 @@ constexpr std::int32_t nobody = -1;
 constexpr int most_passes = 1000;
 
 // Starts are found from below: nothing may start before what it comes after, and all start at 0 until
-// something says otherwise. One pass in order of planned starts settles most networks. Behind
-// switches a row can hold a link before a row that starts earlier, so passes go on while something
+// something says otherwise. One pass, each node after all it comes after, settles most plans. Behind
+// switches two rows can come after each other, on different links, so passes go on while something
 // moves; the plan itself meets every condition, so they end below it.
 class AsPlanned {
   public:
     AsPlanned(const Run& run, std::span<const ps> start, std::span<const ps> end)
         : run_(run), planned_start_(start), planned_end_(end),
           times_(run.network, run.routes, run.cost),
-          leader_(start.size()),
+          leader_(start.size()), next_(start.size(), nobody),
           before_adding_(run.reducer > 0 ? start.size() : 0, nobody),
           end_(run.waits.size(), 0), planned_node_end_(end.begin(), end.end()),
           done_{std::vector<ps>(start.size(), 0), {}, std::vector<ps>(run.network.links(), 0)} {}
@@ -34,9 +34,10 @@ class AsPlanned {
         find_multicasts();
         find_link_orders();
         if (run_.reducer > 0) find_adding_orders();
+        sort_by_conditions();
         int passes = 0;
-        while (pass())
-            if (++passes == most_passes)
+        while (pass())  // with time for adding, rows may hold each other up for ever
+            if (run_.reducer > 0 && ++passes == most_passes)
                 throw std::runtime_error("the planned order on links cannot be kept");
         end_.resize(planned_start_.size());
         done_.end = std::move(end_);
@@ -48,7 +49,8 @@ class AsPlanned {
         return times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
     }
 
-    // Rows of one chunk that leave one NPU at one time over one link start with the first of them.
+    // Rows of one chunk that leave one NPU at one time over one link start with the first of them,
+    // which leads a list of them through `next_`.
     void find_multicasts() {
         std::iota(leader_.begin(), leader_.end(), 0);
         if (run_.network.copies.empty()) return;
@@ -60,8 +62,11 @@ class AsPlanned {
         std::vector<std::int32_t> sorted(leader_);
         std::stable_sort(sorted.begin(), sorted.end(),
                          [&](auto a, auto b) { return key(a) < key(b); });
-        for (std::size_t i = 1; i < sorted.size(); ++i)
-            if (key(sorted[i]) == key(sorted[i - 1])) leader_[sorted[i]] = leader_[sorted[i - 1]];
+        for (std::size_t i = 1; i < sorted.size(); ++i) {
+            if (key(sorted[i]) != key(sorted[i - 1])) continue;
+            leader_[sorted[i]] = leader_[sorted[i - 1]];
+            next_[sorted[i - 1]] = sorted[i];
+        }
     }
 
     // That a row holds a link.
@@ -138,6 +143,46 @@ class AsPlanned {
         order_ = order_by(key);
     }
 
+    // Puts each node after all that it comes after, where they do not come after each other; else in the
+    // planned order. Of a multicast only the leader stays.
+    void sort_by_conditions() {
+        enum : std::uint8_t { unseen, entered };
+        std::vector<std::uint8_t> state(run_.waits.size(), unseen);
+        std::vector<std::int64_t> stack;  // nodes twice: to enter, and one more to leave
+        std::vector<std::int32_t> sorted;
+        sorted.reserve(order_.size());
+        for (auto first : order_) {
+            stack.push_back(2 * std::int64_t{unit(first)});
+            while (!stack.empty()) {
+                const auto node = static_cast<std::int32_t>(stack.back() / 2);
+                const bool leaves = stack.back() % 2 == 1;
+                stack.pop_back();
+                if (leaves) sorted.push_back(node);
+                if (leaves || state[node] != unseen) continue;
+                state[node] = entered;
+                stack.push_back(2 * std::int64_t{node} + 1);
+                const auto comes_after = [&](std::int32_t other) {
+                    if (state[unit(other)] == unseen) stack.push_back(2 * std::int64_t{unit(other)});
+                };
+                if (node >= run_.waits.rows) std::ranges::for_each(run_.waits.waits[node], comes_after);
+                else for (auto row = node; row != nobody; row = next_[row]) conditions(row, comes_after);
+            }
+        }
+        order_ = std::move(sorted);
+    }
+
+    std::int32_t unit(std::int32_t node) const {
+        return node < run_.waits.rows ? leader_[node] : node;
+    }
+
+    void conditions(std::int32_t row, const auto& comes_after) const {
+        for (auto node : run_.waits.waits[row])
+            if (planned_node_end_[node] <= planned_end_[row]) comes_after(node);
+        for (auto at = first_[row]; at < first_[row + 1]; ++at)
+            if (before_[at] != nobody) comes_after(before_[at]);
+        if (run_.reducer > 0 && before_adding_[row] != nobody) comes_after(before_adding_[row]);
+    }
+
     // Moves every node behind what it comes after; says whether anything moved.
     bool pass() {
         moved_ = false;
@@ -146,10 +191,13 @@ class AsPlanned {
                 for (auto one : run_.waits.waits[node]) raise(end_[node], end_[one]);
                 continue;
             }
-            ps& start = done_.start[leader_[node]];
-            raise(start, std::max(after_waits(node), after_links(node)));
-            done_.start[node] = start;
-            raise(end_[node], end_of(node));
+            ps& start = done_.start[node];
+            for (auto row = node; row != nobody; row = next_[row])
+                raise(start, std::max(after_waits(row), after_links(row)));
+            for (auto row = node; row != nobody; row = next_[row]) {
+                done_.start[row] = start;
+                raise(end_[row], end_of(row));
+            }
         }
         return moved_;
     }
@@ -202,7 +250,7 @@ class AsPlanned {
     std::span<const ps> planned_start_, planned_end_;
     TimesBySize times_;
     std::vector<std::int32_t> order_;   // of nodes, as planned
-    std::vector<std::int32_t> leader_;  // the row each one starts with
+    std::vector<std::int32_t> leader_, next_;  // the row each one starts with; the next that does
     std::vector<std::int64_t> first_;   // by row: where its links lie in before_
     std::vector<std::int32_t> before_;  // by row and link: who holds the link before
     std::vector<std::int32_t> before_adding_;

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import weft
 from tests.simulate.paths import check_path
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, Transfers
 from weft.baselines import baseline
-from weft.collective import Collective
+from weft.collective import Collective, Move, custom
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.language import program
@@ -118,3 +118,20 @@ def test_refusals() -> None:
         simulate(ring, load_topology("ring:4"), reducer=0)
     with pytest.raises(weft.WeftError, match="order"):
         simulate(ring, load_topology("ring:4"), order="soon")  # type: ignore[arg-type]
+
+
+def test_plans_whose_later_rows_hold_links_first_are_kept() -> None:
+    """Rows of a far NPU start long before those of a near one that cross the switch before them."""
+    network = Topology.from_links(
+        "merge", 3, [0, 1, 3], [3, 3, 2], [GB_S] * 3, [100 * US, 0, 0], switches=1
+    )
+    turns = 3000
+    chunk = np.arange(turns, dtype=np.int32)
+    moves = [Move(KB, (k % 2,), (2,), False) for k in range(turns)]
+    rows = Transfers(chunk, chunk % 2, np.full_like(chunk, 2), np.zeros(turns, dtype=np.bool_))
+    plan = simulate(Algorithm((custom(range(3), moves),), rows), network).timed()
+    run = simulate(plan)
+    assert verify(plan).ok
+    assert run.order == "plan"
+    assert plan.transfers.start is not None
+    assert (run.start <= plan.transfers.start).all()
