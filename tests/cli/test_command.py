@@ -176,6 +176,27 @@ def test_interrupt(tmp_path: Path, job: list[str], patience: float) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_two_interrupts() -> None:
+    """Whoever does not wait for the first to be heeded gets no crash to see."""
+    args = ["compare", "mesh:24x24", "all-reduce", "--sizes", "1KiB", "--chunks", "8"]
+    with subprocess.Popen(
+        [*COMMAND, *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_interrupts,
+    ) as running:
+        while running.poll() is None and len(os.listdir(f"/proc/{running.pid}/task")) == 1:
+            time.sleep(0.01)
+        time.sleep(1)
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert err.strip() == out == ""
+
+
 def test_interrupt_while_saving(tmp_path: Path) -> None:
     """The folder being written disappears again."""
     args = ["synth", "mesh:40x40", "all-gather", "--size", "1GiB", "--chunks", "1"]

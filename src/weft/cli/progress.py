@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -48,6 +49,7 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
             _show(title if callable(title) else lambda: title, ended, progress)
         ended.wait()
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would break off the way out
         progress.cancel()
         if not ended.wait(_GRACE_S):
             # A kernel that comes back to an interpreter on its way out would bring it down.
