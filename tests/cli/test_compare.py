@@ -108,6 +108,7 @@ def test_files(tmp_path: Path) -> None:
         ([*RING, "--sizes", ""], "size ''"),
         ([*RING, "--size", "1KiB"], "--size"),
         ([*RING, "--against", "rign"], "unknown baseline 'rign'"),
+        ([*RING, "--chunks", "0"], "0 chunks a share; expected 1 to"),
         ([*RING, "--csv", ""], "--csv is empty"),
         ([*RING, "--plot", "out.pdf"], "figures are .svg or .png files"),
         ([*RING, "--plot", "a.svg", "--csv", "a.svg"], "both name a.svg"),

@@ -202,7 +202,7 @@ def _baseline(job: _Job, plan: Plan, name: str, size: int) -> Outcome:
 def _cut(plan: Plan) -> list[Collective]:
     """The demands in the chunks that are given; in one a share where they are to be chosen."""
     return [
-        replace(demand, chunks_per_share=count or 1)
+        replace(demand, chunks_per_share=1 if count is None else count)
         for demand, count in zip(plan.collectives, plan.chunks, strict=True)
     ]
 

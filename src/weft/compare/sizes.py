@@ -9,6 +9,7 @@ USUAL = "1KiB:1GiB"
 MOST_SIZES = 64
 
 _FACTOR = 4
+_MOST_FACTOR = 1 << 30
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -43,6 +44,6 @@ def _factor(rest: list[str]) -> int:
     if not rest:
         return _FACTOR
     text = rest[0].strip()
-    if not (text.isascii() and text.isdigit() and 2 <= int(text[:30]) <= 1 << 30):
-        raise InputError(f"factor '{text[:60]}' between sizes; expected a whole number from 2 on")
+    if not (text.isascii() and text.isdigit() and 2 <= int(text[:30]) <= _MOST_FACTOR):
+        raise InputError(f"factor '{text[:60]}' between sizes; expected 2 to {_MOST_FACTOR}")
     return int(text)
