@@ -115,13 +115,13 @@ def _rows(demand: Collective, streams: _Streams, messages: Numbers, message_of: 
     slot = np.concatenate([np.full(len(own), _NONE), message_of[inner]])
     order = np.argsort(into, kind="stable")
     into, slot = into[order], slot[order]
-    _, first, several = np.unique(into, return_index=True, return_counts=True)
+    _, first, inputs = np.unique(into, return_index=True, return_counts=True)
     sums = count + np.arange(count)
-    read = np.where(several > 1, sums, slot[first])
-    is_first = np.zeros(len(into), dtype=np.bool_)
-    is_first[first] = True
-    part, is_first = several[into] > 1, is_first
-    into, slot, add = into[part], slot[part], ~is_first[part]
+    read = np.where(inputs > 1, sums, slot[first])  # a sum of one is sent as it lies there
+    add = np.ones(len(into), dtype=np.bool_)
+    add[first] = False
+    several = inputs[into] > 1
+    into, slot, add = into[several], slot[several], add[several]
 
     def rows(step: Numbers, src: Numbers, dst: Numbers, add: Flags, *slots: Numbers) -> Sends:
         places = [_place(column[:, None], chunk) for column in slots]
