@@ -119,14 +119,17 @@ class _Outlook:
     least: float = float("inf")
     misses: int = 0
     last: tuple[int, int] | None = None
+    is_exact: bool = False
     is_poor: bool = False
 
     def afresh(self) -> _Outlook:
         """For other chunks, which must bring something at once if the last ones brought nothing."""
-        return _Outlook(self.below, self.least, min(self.misses, 1))
+        return _Outlook(self.below, self.least, min(self.misses, 1), is_exact=self.is_exact)
 
-    def see(self, pieces: int, time: int) -> None:
-        """Take notice of the time, or a bound for it, with so many pieces."""
+    def see(self, pieces: int, time: int, *, is_exact: bool) -> None:
+        """Take notice of the time, or a bound for it if it is not exact, with so many pieces."""
+        if is_exact != self.is_exact:  # a time says nothing beside bounds
+            self.least, self.misses, self.last, self.is_exact = float("inf"), 0, None, is_exact
         gains = time * WORTH < self.least
         self.misses = 0 if gains else self.misses + 1
         self.least = min(self.least, time)
@@ -177,7 +180,8 @@ class _Climb:
                     continue
                 left -= work
                 tried += [made] if made else []
-                outlook.see(sum(len(d.chunks) for d in demands), made.time if made else floor)
+                pieces = sum(len(demand.chunks) for demand in demands)
+                outlook.see(pieces, made.time if made else floor, is_exact=made is not None)
         if refused is not None and not tried:
             raise refused
         return tried
