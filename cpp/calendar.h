@@ -16,8 +16,7 @@ class Calendar {
     // The earliest time from `begin` on at which the link is free for `length`.
     ps next_gap(ps begin, ps length) const {
         if (taken_.empty() || begin >= taken_.back().end) return begin;
-        auto busy = taken_.end();  // most look near the end
-        while (busy != taken_.begin() && (busy - 1)->end > begin) --busy;
+        auto busy = taken_.begin() + first_not([&](const Interval& one) { return one.end <= begin; });
         for (; busy != taken_.end() && busy->begin < begin + length; ++busy) begin = busy->end;
         return begin;
     }
@@ -25,8 +24,8 @@ class Calendar {
     // Takes the link; it must be free.
     void take(ps begin, ps length) {
         const ps end = begin + length;
-        auto after = taken_.end();
-        while (after != taken_.begin() && (after - 1)->begin > begin) --after;
+        const auto after =
+            taken_.begin() + first_not([&](const Interval& one) { return one.begin <= begin; });
         const bool joins_before = after != taken_.begin() && (after - 1)->end == begin;
         const bool joins_after = after != taken_.end() && after->begin == end;
         if (joins_before && joins_after) {
@@ -55,6 +54,19 @@ class Calendar {
     struct Interval {
         ps begin, end;
     };
+
+    // Where the first interval lies for which `before` does not hold, as for all after it. Most are
+    // near the end: the search goes back from there in steps that double.
+    std::ptrdiff_t first_not(const auto& before) const {
+        auto high = taken_.end();
+        for (std::ptrdiff_t step = 1; high != taken_.begin(); step *= 2) {
+            const auto low = high - std::min(step, high - taken_.begin());
+            if (before(*low)) return std::partition_point(low + 1, high, before) - taken_.begin();
+            high = low;
+        }
+        return 0;
+    }
+
     std::vector<Interval> taken_;  // ascending
 };
 
