@@ -171,7 +171,8 @@ def test_interrupt(tmp_path: Path, job: list[str], patience: float) -> None:
         assert running.poll() is None
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=30)
-    assert running.returncode == 130
+    # Python itself ends by the signal once it no longer runs handlers.
+    assert running.returncode in (130, -signal.SIGINT)
     assert err.strip() == out == ""
     assert list(tmp_path.iterdir()) == []
 
@@ -193,7 +194,8 @@ def test_two_interrupts() -> None:
         time.sleep(0.02)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=30)
-    assert running.returncode == 130
+    # Python itself ends by the signal once it no longer runs handlers.
+    assert running.returncode in (130, -signal.SIGINT)
     assert err.strip() == out == ""
 
 

@@ -30,7 +30,9 @@ class Data:
 
     def __call__(self, what: str, rank: int, node) -> None:
         if node.type == COMP:
-            if node.data_deps and not node.duration_micros:
+            if "comm_tag" in attributes(node):
+                self.move_within(attributes(node)["comm_tag"])
+            elif node.data_deps and not node.duration_micros:
                 self.add(self.received[rank, node.data_deps[0]])
             elif node.data_deps:  # a delay passes on what it waited for
                 self.received[rank, node.id] = self.received[rank, node.data_deps[0]]
@@ -45,6 +47,12 @@ class Data:
             self.received[rank, node.id] = row
             if not self.rows.reduce[row]:
                 self.held[rank, self.rows.writes[row]] = self.moving.pop(row)
+
+    def move_within(self, row: int) -> None:
+        npu = int(self.rows.dst[row])
+        moved, spot = self.held[npu, self.rows.reads[row]], (npu, int(self.rows.writes[row]))
+        before = self.held.get(spot, Counter()) if self.rows.reduce[row] else Counter()
+        self.held[spot] = before + moved
 
     def add(self, row: int) -> None:
         spot = (int(self.rows.dst[row]), int(self.rows.writes[row]))

@@ -59,7 +59,7 @@ def tolerance(algorithm: Algorithm) -> float:
             "leaf-spine:2x2x2",
             "all-gather",
             "FullyConnected of 8",
-            {"switching": "store-and-forward"},
+            {"switching": "store-and-forward", "method": "matching"},
         ),
     ],
 )
