@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import gcd
 
 import numpy as np
@@ -16,7 +17,8 @@ _MOST_STEPS = 20_000  # of a search for one ring
 _MOST_UNITS = 4  # rings on a hop
 
 
-def find_rings(topology: Topology, group: Sequence[int]) -> list[Ring]:
+@lru_cache(maxsize=8)  # the same rings serve for every number of chunks
+def find_rings(topology: Topology, group: tuple[int, ...]) -> list[Ring]:
     """Orders of the group's ranks; rings on hops of their own where the network allows it.
 
     Boxes in which fast hops join all are crossed one after the other, by each ring from another
