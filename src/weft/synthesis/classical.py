@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,7 @@ _MOST_WORK = 1 << 20
 _WEIGHED = 0.1  # of the work is done if rows are only weighed
 # Up to so many pairs of NPUs that exchange something any gain counts, then one worth more chunks.
 _FEW_PAIRS = 1 << 12
+_HOPE = 1.5  # up to so many, what could only get so near to the best is still followed
 # Beyond so many no classical algorithm is looked at; behind switches, where every NPU sees many
 # others, some take long to find out what they send.
 _MOST_PAIRS, _MOST_PAIRS_SWITCHED = 1 << 17, 1 << 14
@@ -74,10 +75,11 @@ def best_known(topology: Topology, settings: Settings, jobs: Jobs, best: Algorit
         [(demands, quick_bound(topology, _chunks(demands), settings.cost)) for demands in ladder]
         for ladder in all_cut(topology, settings.cost, jobs)
     ]
-    below = best.time if pairs <= _FEW_PAIRS else round(best.time / WORTH)
+    few = pairs <= _FEW_PAIRS
+    below = best.time if few else round(best.time / WORTH)
     if all(floor >= below for ladder in ladders for _, floor in ladder):
         return best
-    climb = _Climb(topology, settings, ladders, below)
+    climb = _Climb(topology, settings, ladders, below, _HOPE if few else 1)
 
     def made(name: str) -> Algorithm | None:
         with suppress(InputError, UnreachableError):  # it does not suit this network
@@ -112,32 +114,34 @@ class _Outlook:
     """Whether more chunks may still bring a time below what is known.
 
     What more chunks gain goes down in proportion to their size: so what is left to gain follows
-    from the last gain, and twice as much is allowed for.
+    from the last gain, and twice as much is allowed for. Times and bounds are followed apart.
     """
 
-    below: int
+    below: float
     least: float = float("inf")
     misses: int = 0
-    last: tuple[int, int] | None = None
-    is_exact: bool = False
+    last: dict[str, tuple[int, int]] = field(default_factory=dict)
     is_poor: bool = False
 
     def afresh(self) -> _Outlook:
         """For other chunks, which must bring something at once if the last ones brought nothing."""
-        return _Outlook(self.below, self.least, min(self.misses, 1), is_exact=self.is_exact)
+        return _Outlook(self.below, self.least, min(self.misses, 1))
 
-    def see(self, pieces: int, time: int, *, is_exact: bool) -> None:
-        """Take notice of the time, or a bound for it if it is not exact, with so many pieces."""
-        if is_exact != self.is_exact:  # a time says nothing beside bounds
-            self.least, self.misses, self.last, self.is_exact = float("inf"), 0, None, is_exact
-        gains = time * WORTH < self.least
-        self.misses = 0 if gains else self.misses + 1
+    def see_time(self, pieces: int, time: int) -> None:
+        """Take notice of the time with so many pieces."""
+        self.misses = 0 if time * WORTH < self.least else self.misses + 1
         self.least = min(self.least, time)
-        self.is_poor = self.misses == _PATIENCE
-        if self.last is not None and pieces > self.last[0]:
-            left = max(self.last[1] - time, 0) / (pieces / self.last[0] - 1)
-            self.is_poor |= time - 2 * left >= self.below
-        self.last = pieces, time
+        self.is_poor = self.misses == _PATIENCE or self._falls_short("time", pieces, time)
+
+    def see_bound(self, pieces: int, bound: int) -> None:
+        """Take notice of a bound for the time with so many pieces."""
+        self.is_poor = self._falls_short("bound", pieces, bound)
+
+    def _falls_short(self, of: str, pieces: int, value: int) -> bool:
+        before, was = self.last.get(of, (pieces, value))
+        self.last[of] = pieces, value
+        left = max(was - value, 0) / (pieces / before - 1) if pieces > before else float("inf")
+        return value - 2 * left >= self.below
 
 
 @dataclass(frozen=True)
@@ -150,12 +154,15 @@ class _Climb:
         The demands cut in more and more chunks, with a proven bound for each.
     below
         What does not take less time than this is of no use.
+    hope
+        More chunks are tried unless they promise more than so many times that.
     """
 
     topology: Topology
     settings: Settings
     ladders: Sequence[Sequence[tuple[Sequence[Collective], int]]]
     below: int = NEVER
+    hope: float = 1
 
     def of(self, name: str) -> list[Algorithm]:
         """What one algorithm makes of few and of more chunks, until more bring nothing.
@@ -164,7 +171,7 @@ class _Climb:
         """
         tried: list[Algorithm] = []
         refused: UnreachableError | None = None
-        outlook, left = _Outlook(self.below), float(_MOST_WORK)
+        outlook, left = _Outlook(self.below * self.hope), float(_MOST_WORK)
         for ladder in self.ladders:
             outlook = outlook.afresh()
             for demands, proven in ladder:
@@ -179,9 +186,12 @@ class _Climb:
                     refused = error
                     continue
                 left -= work
-                tried += [made] if made else []
                 pieces = sum(len(demand.chunks) for demand in demands)
-                outlook.see(pieces, made.time if made else floor, is_exact=made is not None)
+                if made is None:
+                    outlook.see_bound(pieces, floor)
+                else:
+                    outlook.see_time(pieces, made.time)
+                    tried.append(made)
         if refused is not None and not tried:
             raise refused
         return tried
