@@ -24,6 +24,7 @@ from weft.synthesis.planning import timed
 from weft.synthesis.schedule import Schedule
 from weft.topology.model import Topology
 from weft.units import NEVER
+from weft.verify import verify
 
 # Rows of one algorithm and the links they cross, over all numbers of chunks: about a second.
 _MOST_WORK = 1 << 20
@@ -61,7 +62,7 @@ def plan_classical(topology: Topology, settings: Settings, jobs: Jobs, name: str
 
 
 def best_known(topology: Topology, settings: Settings, jobs: Jobs, best: Algorithm) -> Algorithm:
-    """What was found, or a classical algorithm that takes less time."""
+    """What was found, or a classical algorithm that takes less time, if it is judged right."""
     pairs = sum(demand.ranks**2 for demand, _ in jobs)
     fitting = [
         name
@@ -88,11 +89,11 @@ def best_known(topology: Topology, settings: Settings, jobs: Jobs, best: Algorit
 
     with ThreadPoolExecutor(settings.threads) as pool:
         found = [algorithm for algorithm in pool.map(made, fitting) if algorithm is not None]
-    if not found:
-        return best
-    winner = min(found, key=lambda algorithm: algorithm.time)
-    pushed = _pushed(topology, settings, winner)
-    return min([best, winner, pushed], key=lambda algorithm: algorithm.time)
+    found.sort(key=lambda algorithm: algorithm.time)
+    found += [_pushed(topology, settings, first) for first in found[:1]]
+    better = [algorithm for algorithm in found if algorithm.time < best.time]
+    better.sort(key=lambda algorithm: algorithm.time)
+    return next((algorithm for algorithm in better if verify(algorithm).ok), best)
 
 
 def _pushed(topology: Topology, settings: Settings, algorithm: Algorithm) -> Algorithm:
