@@ -278,7 +278,7 @@ def in_order(algorithm: Algorithm) -> Algorithm:
         rows = replace(rows, src_place=reads, dst_place=writes)
     assert rows.start is not None
     assert (np.diff(rows.start) >= 0).all()
-    return replace(algorithm, transfers=rows)
+    return replace(algorithm, rows=rows)
 
 
 def test_pictures() -> None:

@@ -41,6 +41,7 @@ def synthesize(
     alignment: int = 16,
     progress: _core.Progress | None = None,
     method: str = "auto",
+    scratch: str | Path | None = None,
 ) -> Result:
     """Synthesize an algorithm for collectives on a network; verify it; bound it.
 
@@ -71,8 +72,12 @@ def synthesize(
     alignment
         With a name: chunk boundaries fall on multiples of this many bytes.
     method
-        ``matching``, ``unicast``, ``trees``, ``steiner`` or a key of `weft.baselines.BASELINES`
-        to use that method only; ``auto`` for the best of those that fit.
+        ``matching``, ``rounds``, ``symmetric``, ``unicast``, ``trees``, ``steiner`` or a key of
+        `weft.baselines.BASELINES` to use that method only; ``auto`` for the best of those that
+        fit.
+    scratch
+        Folder for rows that are too many for memory, by default the system's for temporary
+        files. `Result.save` into the same file system need not copy them.
 
     Examples
     --------
@@ -105,6 +110,7 @@ def synthesize(
         threads=threads,
         progress=progress,
         method=method,
+        scratch=None if scratch is None else Path(scratch),
     )
     seconds = time.perf_counter() - began
     return Result(algorithm, verify(algorithm), bound_of(algorithm), seconds)

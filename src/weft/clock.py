@@ -23,7 +23,7 @@ def check_clock(topology: Topology, demands: Sequence[Collective]) -> None:
     """
     time = 0
     for demand in demands:
-        time += 2 * len(demand.chunks) * topology.npus * _longest(topology, demand.chunks)
+        time += 2 * demand.chunk_count * topology.npus * _longest(topology, demand.largest_chunk)
         if time >= _CLOCK_PS:
             raise InputError(
                 f"{topology.name}: {demand.kind} of {demand.size} B may take longer than the "
@@ -33,7 +33,7 @@ def check_clock(topology: Topology, demands: Sequence[Collective]) -> None:
 
 def check_run(topology: Topology, chunks: Chunks, transfers: int, reducer: int | None) -> None:
     """Raise if so many transfers, each of them added, might run past the end of the clock."""
-    each = _longest(topology, chunks)
+    each = _longest(topology, chunks.largest)
     if reducer is not None:
         each += int(_core.serialization(chunks.largest, np.array([reducer]))[0])
     if transfers * each >= _CLOCK_PS:
@@ -43,10 +43,10 @@ def check_run(topology: Topology, chunks: Chunks, transfers: int, reducer: int |
         )
 
 
-def _longest(topology: Topology, chunks: Chunks) -> int:
-    """The longest that a transfer may take, in picoseconds."""
+def _longest(topology: Topology, chunk_bytes: int) -> int:
+    """The longest that a transfer of so many bytes may take, in picoseconds."""
     if topology.links == 0:
         return 0
     links = min(topology.switches + 1, _LINKS_A_HOP)
-    push = int(_core.serialization(chunks.largest, topology.bandwidth).max())
+    push = int(_core.serialization(chunk_bytes, topology.bandwidth).max())
     return links * (push + int(topology.latency.max()))

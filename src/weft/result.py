@@ -129,7 +129,7 @@ class Result:
 
     @property
     def transfers(self) -> Transfers:
-        """The rows, as NumPy columns."""
+        """The rows, as NumPy columns; see `Algorithm.transfers`."""
         return self.algorithm.transfers
 
     @property
@@ -161,9 +161,9 @@ class Result:
         """Bus bandwidth of the slowest group, as nccl-tests defines it."""
         return min(group.busbw_GBps for group in self.groups)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the algorithm as a folder of Chakra execution traces, one file a rank."""
-        self.algorithm.save(folder)
+    def save(self, path: str | Path) -> None:
+        """Write the algorithm: see `Algorithm.save`."""
+        self.algorithm.save(path)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft synth --json`` prints.
@@ -188,7 +188,7 @@ class Result:
             "efficiency": self.efficiency,
             "algbw_GBps": self.algbw_GBps,
             "busbw_GBps": self.busbw_GBps,
-            "transfers": len(self.transfers),
+            "transfers": len(self.algorithm),
             "synthesis_s": self.synthesis_s,
             "method": provenance["method"],
             "seed": provenance["seed"],

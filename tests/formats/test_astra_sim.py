@@ -188,7 +188,7 @@ def test_the_order_of_the_table_does_not_matter(tmp_path):
     moved = Transfers(**{name: column[order] for name, column in rows.columns().items()})
     times = []
     for number, table_ in enumerate((rows, moved)):
-        export(replace(algorithm, transfers=table_), tmp_path / str(number))
+        export(replace(algorithm, rows=table_), tmp_path / str(number))
         times.append(run_bundle(tmp_path / str(number), seed=5).time)
     assert times[0] == times[1]
 

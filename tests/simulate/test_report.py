@@ -126,7 +126,7 @@ def test_what_differs_from_the_plan() -> None:
     )
     rows = algorithm.transfers
     late = replace(rows, start=rows.start + US, end=rows.end + US)
-    report = Report.of(simulate(replace(algorithm, transfers=late)))
+    report = Report.of(simulate(replace(algorithm, rows=late)))
     plan = report.plan
     assert plan is not None
     assert (plan.earlier, plan.later, plan.most_earlier, plan.most_later) == (len(rows), 0, US, 0)

@@ -270,7 +270,7 @@ def over_star(algorithm: Algorithm) -> Algorithm:
         end=np.where(remote, start + duration, start).astype(np.int64),
     )
     return replace(
-        algorithm, transfers=transfers, topology=star(n), routes=star_routes(n), cost=CostModel()
+        algorithm, rows=transfers, topology=star(n), route_table=star_routes(n), cost=CostModel()
     )
 
 

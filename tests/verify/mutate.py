@@ -10,7 +10,7 @@ from weft.algorithm import Algorithm, Transfers
 
 
 def with_columns(algorithm: Algorithm, **columns: object) -> Algorithm:
-    return replace(algorithm, transfers=replace(algorithm.transfers, **columns))
+    return replace(algorithm, rows=replace(algorithm.transfers, **columns))
 
 
 def change(algorithm: Algorithm, row: int, **values: int) -> Algorithm:
@@ -29,7 +29,7 @@ def pick(algorithm: Algorithm, rows: list[int]) -> Algorithm:
     """Only these rows, in this order; without dependencies."""
     columns = algorithm.transfers.columns()
     kept = {n: c[rows] for n, c in columns.items() if n not in ("deps", "dep_offsets")}
-    return replace(algorithm, transfers=Transfers(**kept))
+    return replace(algorithm, rows=Transfers(**kept))
 
 
 def drop(algorithm: Algorithm, row: int) -> Algorithm:

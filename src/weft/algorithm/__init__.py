@@ -1,7 +1,10 @@
 """The meeting point: who sends which chunk to whom, after what, and when."""
 
 from weft.algorithm.cells import Cells, cells_of
+from weft.algorithm.compact import CompactRows
 from weft.algorithm.model import Algorithm, last_ends
+from weft.algorithm.rounds import RoundLog
+from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
 from weft.algorithm.weaving import Program, Woven, weave
 
@@ -10,8 +13,11 @@ __all__ = [
     "Algorithm",
     "Buffer",
     "Cells",
+    "CompactRows",
     "Program",
+    "RoundLog",
     "Routes",
+    "SymmetricRows",
     "Transfers",
     "Woven",
     "cells_of",

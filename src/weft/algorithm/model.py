@@ -11,10 +11,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.algorithm.compact import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
+from weft.memory import check_table
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
 
@@ -28,18 +30,20 @@ class Algorithm:
     demands
         The collectives it serves. Chunk numbers are global: those of the first demand come
         first, then those of the second, and so on.
-    transfers
-        The rows.
-    topology, routes, cost
-        The network, the routes and the cost model the times hold for; absent if untimed.
+    rows
+        The transfers: a table, or a compact form of it (see `CompactRows`) from which
+        `transfers` is made when first asked for.
+    topology, route_table, cost
+        The network, the routes and the cost model the times hold for; absent if untimed. Compact
+        rows know their routes.
     provenance
         How it was made (method, seed, ...): for people, not for meaning.
     """
 
     demands: tuple[Collective, ...]
-    transfers: Transfers
+    rows: Transfers | CompactRows
     topology: Topology | None = None
-    routes: Routes | None = None
+    route_table: Routes | None = None
     cost: CostModel | None = None
     provenance: Mapping[str, str | int | float | bool] = field(
         default_factory=lambda: MappingProxyType({})
@@ -48,12 +52,47 @@ class Algorithm:
     def __post_init__(self) -> None:
         if not self.demands:
             raise InputError("an algorithm serves at least one collective")
-        if self.timed and (self.topology is None or self.routes is None or self.cost is None):
+        if isinstance(self.rows, CompactRows):
+            if self.topology is None or self.cost is None or len(self.demands) != 1:
+                raise InputError("compact rows need a topology, a cost model and one collective")
+        elif self.timed and (self.topology is None or self.routes is None or self.cost is None):
             raise InputError("a timed algorithm needs a topology, routes and a cost model")
+
+    def __len__(self) -> int:
+        """How many transfers there are."""
+        return len(self.rows)
 
     @property
     def timed(self) -> bool:
-        return self.transfers.timed
+        return self.rows.timed
+
+    @property
+    def transfers(self) -> Transfers:
+        """All rows as a table.
+
+        Raises
+        ------
+        InputError
+            They are compact, and too many for the memory that is there.
+        """
+        return self.rows if isinstance(self.rows, Transfers) else self._table[0]
+
+    @property
+    def routes(self) -> Routes | None:
+        """The routes that `transfers` names by number."""
+        return self._table[1] if isinstance(self.rows, CompactRows) else self.route_table
+
+    @cached_property
+    def _table(self) -> tuple[Transfers, Routes]:
+        assert isinstance(self.rows, CompactRows)
+        check_table(len(self.rows))
+        return self.rows.table(self)
+
+    def of_npu(self, npu: int) -> Transfers:
+        """The rows in which one NPU sends or receives, in the order of the table."""
+        if isinstance(self.rows, CompactRows):
+            return self.rows.of_npu(self, npu)
+        return self.rows.selected(np.flatnonzero((self.rows.src == npu) | (self.rows.dst == npu)))
 
     @cached_property
     def chunks(self) -> Chunks:
@@ -63,9 +102,11 @@ class Algorithm:
     @cached_property
     def time(self) -> int:
         """When the last transfer ends, in picoseconds."""
-        if self.transfers.end is None:
+        if isinstance(self.rows, CompactRows):
+            return self.rows.time(self)
+        if self.rows.end is None:
             raise InputError("the algorithm has no times yet: it was not made for a network")
-        return int(self.transfers.end.max(initial=0))
+        return int(self.rows.end.max(initial=0))
 
     @property
     def time_us(self) -> float:
@@ -74,15 +115,20 @@ class Algorithm:
     @cached_property
     def times(self) -> tuple[int, ...]:
         """When the last transfer of each demand ends, in picoseconds."""
+        if len(self.demands) == 1:
+            return (self.time,)
         if self.transfers.end is None:
             raise InputError("the algorithm has no times yet: it was not made for a network")
         return last_ends(self.demands, self.transfers.chunk, self.transfers.end)
 
-    def save(self, folder: str | Path) -> None:
-        """Write a folder of Chakra execution traces, one file a rank; see `weft.load`."""
-        from weft.formats import chakra
+    def save(self, path: str | Path) -> None:
+        """Write a folder of Chakra execution traces, or a compact store if `path` ends in .weft.
 
-        chakra.save(self, Path(folder))
+        See `weft.load`.
+        """
+        from weft.formats import write
+
+        write(self, path)
 
 
 def last_ends(

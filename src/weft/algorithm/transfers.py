@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,3 +155,25 @@ class Transfers:
         """The columns that are there, by name."""
         pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
         return {name: column for name, column in pairs if column is not None}
+
+    def reordered(self, order: NDArray[np.intp]) -> Transfers:
+        """The same rows in another order, in which none waits for a later one."""
+        offsets, deps = self.dep_offsets, self.deps
+        if offsets is not None and deps is not None:
+            number = np.empty(len(self), dtype=np.int64)
+            number[order] = np.arange(len(self))
+            counts = np.diff(offsets)[order]
+            begins = np.cumsum(counts) - counts
+            inner = np.arange(int(counts.sum())) - np.repeat(begins, counts)
+            deps = number[deps[np.repeat(offsets[:-1][order], counts) + inner]]
+            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return replace(self.selected(order), dep_offsets=offsets, deps=deps)
+
+    def selected(self, rows: NDArray[np.intp]) -> Transfers:
+        """Some of the rows, without their explicit dependencies."""
+        columns: dict[str, Any] = {
+            name: column[rows]
+            for name, column in self.columns().items()
+            if name not in ("dep_offsets", "deps")
+        }
+        return Transfers(**columns)

@@ -110,7 +110,7 @@ def _rows(result: Result) -> list[tuple[str, str]]:
         ("bus bandwidth", f"{result.busbw_GBps:.4g} GB/s{slowest}"),
         ("lower bound", f"{format_time(result.bound.time)} ({result.bound.kind})" + ideal),
         ("efficiency", f"{result.efficiency:.2%} of the lower bound's speed"),
-        ("transfers", f"{len(result.transfers):,}"),
+        ("transfers", f"{len(result.algorithm):,}"),
         ("synthesis", f"{result.synthesis_s:.3f} s ({figures['method']}, seed {figures['seed']})"),
         ("verified", verified),
     ]

@@ -71,7 +71,9 @@ class Collective:
         if self.alignment < 1:
             raise InputError(f"{self.kind}: alignment {self.alignment} B; expected 1 B or more")
         self._check_parts()
-        most = MAX_CHUNKS // max(self.part_count, 1)
+        # All-to-All may have more chunks in all than a table holds: see `chunks`.
+        parts = self.part_count if self.parts is not None else self.pattern.shares(self.ranks)
+        most = MAX_CHUNKS // max(parts, 1)
         if not 1 <= self.chunks_per_share <= most:
             raise InputError(
                 f"{self.kind}: {self.chunks_per_share} chunks a share; expected 1 to {most}"
@@ -134,9 +136,40 @@ class Collective:
         """How many parts there are before they are cut in chunks."""
         return self.pattern.parts(self.ranks) if self.parts is None else len(self.parts)
 
+    @property
+    def chunk_count(self) -> int:
+        """How many chunks there are at most: those without bytes are left out of `chunks`."""
+        return self.part_count * self.chunks_per_share
+
+    @cached_property
+    def largest_chunk(self) -> int:
+        """Bytes of the largest chunk; does not make the table of all."""
+        if self.parts is not None:
+            return self.chunks.largest
+        return int(np.diff(self._marks).max())
+
+    @cached_property
+    def smallest_chunk(self) -> int:
+        """Bytes of the smallest chunk, 0 if some are left out; does not make the table."""
+        if self.parts is not None:
+            return int(self.chunks.bytes.min(initial=0))
+        return int(np.diff(self._marks).min())
+
     @cached_property
     def chunks(self) -> Chunks:
-        """The chunks with their pre- and postconditions, in order of the buffer."""
+        """The chunks with their pre- and postconditions, in order of the buffer.
+
+        Raises
+        ------
+        InputError
+            There are more than a table of them may have.
+        """
+        if self.chunk_count > MAX_CHUNKS:
+            raise InputError(
+                f"{self.kind} among {self.ranks} NPUs has {self.chunk_count:,} chunks; at most "
+                f"{MAX_CHUNKS:,} can be listed, and only networks that look alike from every NPU "
+                "do without"
+            )
         if self.parts is None:
             table = self._named()
         else:
@@ -145,7 +178,11 @@ class Collective:
 
     def _named(self) -> Chunks:
         assert self.pattern.build is not None
-        shares = self.pattern.shares(self.ranks) * self.chunks_per_share
-        marks = cut(self.size, shares, self.alignment)
         root_rank = self.group.index(self.root) if self.root is not None else 0
-        return self.pattern.build(np.array(self.group, dtype=np.int32), root_rank, marks)
+        return self.pattern.build(np.array(self.group, dtype=np.int32), root_rank, self._marks)
+
+    @property
+    def _marks(self) -> NDArray[np.int64]:
+        """Boundaries of the chunks of one buffer."""
+        pieces = self.pattern.shares(self.ranks) * self.chunks_per_share
+        return cut(self.size, pieces, self.alignment)

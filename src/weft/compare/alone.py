@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm, Routes, Transfers
 from weft.algorithm.transfers import moved_places, scratch_slots
 from weft.simulate import simulate
-from weft.simulate.algorithms import reordered
 
 
 def collided(single: Sequence[Algorithm]) -> Algorithm:
@@ -52,7 +51,7 @@ def side_by_side(single: Sequence[Algorithm]) -> Algorithm:
     assert rows.start is not None
     return Algorithm(
         tuple(demand for algorithm in single for demand in algorithm.demands),
-        reordered(rows, np.argsort(rows.start, kind="stable")),
+        rows.reordered(np.argsort(rows.start, kind="stable")),
         single[0].topology,
         routes,
         single[0].cost,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,13 +106,13 @@ class Simulation:
         if self.reducer is not None:
             raise InputError("a run in which adding takes time is no plan of the cost model")
         order = np.argsort(self.start, kind="stable")
-        rows = reordered(self.transfers, order)
+        rows = self.transfers.reordered(order)
         timed = replace(rows, route=self.route[order], start=self.start[order], end=self.end[order])
         return replace(
             self.algorithm,
-            transfers=timed,
+            rows=timed,
             topology=self.topology,
-            routes=self.routes,
+            route_table=self.routes,
             cost=self.cost,
         )
 
@@ -199,7 +199,7 @@ def simulate(
     else:
         hops = routed(algorithm.transfers, algorithm.chunks, topology, cost)
         algorithm = replace(
-            algorithm, transfers=hops.transfers, topology=None, routes=None, cost=None
+            algorithm, rows=hops.transfers, topology=None, route_table=None, cost=None
         )
     kept: Order = "plan" if has_plan and order != "fifo" else "fifo"
     if kept == "fifo" or reducer is not None:  # a plan that is kept takes no longer than planned
@@ -263,22 +263,3 @@ def _prepared(
         planned_end=rows.end if order == "plan" and rows.end is not None else none64,
         reducer=reducer or 0,
     )
-
-
-def reordered(rows: Transfers, order: NDArray[np.intp]) -> Transfers:
-    """The same rows in another order, in which none waits for a later one."""
-    offsets, deps = rows.dep_offsets, rows.deps
-    if offsets is not None and deps is not None:
-        number = np.empty(len(rows), dtype=np.int64)
-        number[order] = np.arange(len(rows))
-        counts = np.diff(offsets)[order]
-        begins = np.cumsum(counts) - counts
-        inner = np.arange(int(counts.sum())) - np.repeat(begins, counts)
-        deps = number[deps[np.repeat(offsets[:-1][order], counts) + inner]]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    columns: dict[str, Any] = {
-        name: column[order]
-        for name, column in rows.columns().items()
-        if name not in ("dep_offsets", "deps")
-    }
-    return replace(rows, **columns, dep_offsets=offsets, deps=deps)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 from weft import _core
 from weft.algorithm import Algorithm
@@ -39,6 +40,7 @@ def produce(
     threads: int | None = None,
     progress: _core.Progress | None = None,
     method: str = "auto",
+    scratch: Path | None = None,
 ) -> Algorithm:
     """Synthesize one algorithm for all demands, which run at the same time.
 
@@ -56,6 +58,8 @@ def produce(
         Tells another thread how far the work is, and takes its word to give up.
     method
         One of `METHODS`: the only one to use, or ``auto`` for the best of those that fit.
+    scratch
+        Folder for rows that are too many for memory; None for the system's.
 
     Raises
     ------
@@ -69,7 +73,9 @@ def produce(
         topology.check_members(demand.group)
     check_clock(topology, demands)
     workers = min(threads, trials)
-    settings = Settings(cost, seed, threads // workers, progress or _core.Progress(), method)
+    settings = Settings(
+        cost, seed, threads // workers, progress or _core.Progress(), method, scratch
+    )
     choose = choose_chunks or [False] * len(demands)
     jobs = list(zip(demands, choose, strict=True))
 

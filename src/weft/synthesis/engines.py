@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,16 @@ _ALIKE = 1 - 1 / 64
 _CLOSE = 1.02
 
 
-METHODS = ("auto", "matching", "unicast", "trees", "steiner", *BASELINES)
+METHODS = (
+    "auto",
+    "matching",
+    "rounds",
+    "symmetric",
+    "unicast",
+    "trees",
+    "steiner",
+    *BASELINES,
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,8 @@ class Settings:
         Tells another thread how far the work is, and takes its word to give up.
     method
         One of `METHODS`: the only one to use, or ``auto`` for the best of those that fit.
+    scratch
+        Folder for rows that are too many for memory; None for the system's.
     """
 
     cost: CostModel
@@ -54,6 +66,7 @@ class Settings:
     threads: int
     progress: _core.Progress = field(default_factory=_core.Progress)
     method: str = "auto"
+    scratch: Path | None = None
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

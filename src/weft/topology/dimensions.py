@@ -63,10 +63,11 @@ class Wiring:
     ends: Callable[[int], Ends]
     links: Callable[[int], int]
     switched: bool = False
+    translates: bool = True  # moving all NPUs round by one maps links to links
 
 
 WIRINGS = {
-    "line": Wiring(_line_ends, lambda size: 2 * (size - 1)),
+    "line": Wiring(_line_ends, lambda size: 2 * (size - 1), translates=False),
     "ring": Wiring(_ring_ends, lambda size: 2 * size if size > 2 else 2 * (size - 1)),
     "fc": Wiring(_full_ends, lambda size: size * (size - 1)),
     "switch": Wiring(_switch_ends, lambda size: 2 * size if size > 1 else 0, switched=True),
@@ -123,6 +124,7 @@ def product(
         np.repeat([latency[d.speed] for d in dimensions], counts),
         switches=nodes - npus,
         dimensions=[d.size for d in dimensions],
+        translates=all(WIRINGS[d.wiring].translates or d.size <= 2 for d in dimensions),
     )
 
 

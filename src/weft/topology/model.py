@@ -64,6 +64,13 @@ class Topology:
     dimensions
         Sizes of the grid on which the NPUs sit, the first varying fastest; their product is
         `npus`. Empty if there is none. Failures do not change it: a removed NPU leaves a gap.
+    translates
+        Whether the grid translates onto itself: moving every NPU by the same number of places
+        along a dimension, modulo its size, maps links to links of the same speed, and NPUs
+        behind one switch to NPUs behind one switch. Builders declare it, synthesis may use it,
+        the judge does not believe it.
+    whole
+        What the network was before failures, if it translated onto itself.
     """
 
     name: str
@@ -77,6 +84,8 @@ class Topology:
     buffers: Mapping[int, int] = field(default_factory=dict)
     copying: frozenset[int] = field(default=frozenset())
     dimensions: tuple[int, ...] = ()
+    translates: bool = False
+    whole: Topology | None = None
 
     @classmethod
     def from_links(
@@ -90,6 +99,7 @@ class Topology:
         *,
         switches: int = 0,
         dimensions: Iterable[int] = (),
+        translates: bool = False,
     ) -> Topology:
         """Build a network from its links; scalars stand for "the same on every link"."""
         heads = np.array(src, dtype=np.int32).reshape(-1)
@@ -103,6 +113,7 @@ class Topology:
             np.array(np.broadcast_to(np.asarray(bandwidth, dtype=np.int64), shape)),
             np.array(np.broadcast_to(np.asarray(latency, dtype=np.int64), shape)),
             dimensions=tuple(int(size) for size in dimensions),
+            translates=translates,
         )
         topology._check()
         return topology
@@ -189,7 +200,8 @@ class Topology:
 
         No switch of it copies: run backwards, a copy is a sum, and switches do not add.
         """
-        return replace(self, src=self.dst, dst=self.src, copying=frozenset())
+        whole = None if self.whole is None else self.whole.reversed()
+        return replace(self, src=self.dst, dst=self.src, copying=frozenset(), whole=whole)
 
     def with_links(self, *, bandwidth: int | None = None, latency: int | None = None) -> Topology:
         """The same network with one bandwidth (B/s) or one latency (ps) on all links."""
@@ -198,6 +210,9 @@ class Topology:
             changed = replace(changed, bandwidth=np.full_like(self.bandwidth, bandwidth))
         if latency is not None:
             changed = replace(changed, latency=np.full_like(self.latency, latency))
+        if self.whole is not None:
+            whole = self.whole.with_links(bandwidth=bandwidth, latency=latency)
+            changed = replace(changed, whole=whole)
         changed._check()
         return changed
 
@@ -217,7 +232,15 @@ class Topology:
                     f"{self.name}: switch s{switch - self.npus} has a buffer of {size} B; "
                     f"expected 0 to {MAX_BYTES}"
                 )
-        return replace(self, buffers=dict(sorted(limits.items())), copying=copies)
+        # Switches that differ need not translate onto each other.
+        plain = not limits and not copies
+        return replace(
+            self,
+            buffers=dict(sorted(limits.items())),
+            copying=copies,
+            translates=self.translates and plain,
+            whole=self.whole if plain else None,
+        )
 
     def without(
         self,
@@ -258,4 +281,6 @@ class Topology:
             bandwidth=self.bandwidth[keep],
             latency=self.latency[keep],
             removed=self.removed | gone,
+            translates=self.translates and bool(keep.all()) and not gone,
+            whole=self if self.translates else self.whole,
         )

@@ -1,6 +1,38 @@
 """The independent judge: whether an algorithm does what it claims."""
 
-from weft.verify.judge import verify
+from weft import _core
+from weft.algorithm import Algorithm, RoundLog, SymmetricRows
+from weft.verify.judge import judge_table
+from weft.verify.rounds import judge_rounds
+from weft.verify.symmetric import judge_symmetric
 from weft.verify.verdict import Verdict
 
 __all__ = ["Verdict", "verify"]
+
+
+def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> Verdict:
+    """Judge all an algorithm claims: its structure, its logic and, if it is timed, its times.
+
+    The logic is judged in the order of the rows; where there are times, also in the order of
+    the times: a row reads when it starts and writes when it ends, and what arrives at a time
+    can be sent on at that time. Trusts nothing and needs no tolerance.
+
+    A `reduce` row into a place that holds nothing leaves there what it brings: an NPU that
+    only relays begins with an empty sum. Results lie in OUTPUT where a row wrote there, else in
+    HOME or INPUT: in either at first, in those that rows wrote once one did. Without a topology
+    any NPU number may relay.
+
+    Compact rows are judged as they are: logs of rounds as they are read, those of symmetric
+    networks by the rows of one NPU's chunks and the translations.
+
+    Raises
+    ------
+    InputError
+        If judging it would take more than 8 GiB for sets of contributions, or it has 2^32 rows
+        in a table.
+    """
+    if isinstance(algorithm.rows, RoundLog):
+        return judge_rounds(algorithm, algorithm.rows, progress or _core.Progress())
+    if isinstance(algorithm.rows, SymmetricRows):
+        return judge_symmetric(algorithm, algorithm.rows)
+    return judge_table(algorithm)

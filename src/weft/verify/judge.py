@@ -20,23 +20,8 @@ MAX_NPUS = 1 << 24
 _TOGETHER = (("route", "start", "end"), ("dep_offsets", "deps"))
 
 
-def verify(algorithm: Algorithm) -> Verdict:
-    """Judge all an algorithm claims: its structure, its logic and, if it is timed, its times.
-
-    The logic is judged in the order of the rows; where there are times, also in the order of
-    the times: a row reads when it starts and writes when it ends, and what arrives at a time
-    can be sent on at that time. Trusts nothing and needs no tolerance.
-
-    A `reduce` row into a place that holds nothing leaves there what it brings: an NPU that
-    only relays begins with an empty sum. Results lie in OUTPUT where a row wrote there, else in
-    HOME or INPUT: in either at first, in those that rows wrote once one did. Without a topology
-    any NPU number may relay.
-
-    Raises
-    ------
-    InputError
-        If judging it would take more than 8 GiB for sets of contributions, or it has 2^32 rows.
-    """
+def judge_table(algorithm: Algorithm) -> Verdict:
+    """Judge a table row by row: see `weft.verify.verify`."""
     malformed = _malformed_columns(algorithm.transfers) or _malformed_routes(algorithm.routes)
     if malformed:
         return Verdict(False, malformed, "structure")

@@ -77,7 +77,7 @@ def load(folder: Path) -> Algorithm:
         _check_table(header, table)
     _check_nodes(files, planned(table, chunks, header.npus), digests)
     with naming(first):
-        return replace(frame, transfers=table)
+        return replace(frame, rows=table)
 
 
 class _WeftFiles(TraceFiles):
