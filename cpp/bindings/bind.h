@@ -8,6 +8,7 @@ namespace weft::bindings {
 void bind_distances(nanobind::module_& module);
 void bind_chakra(nanobind::module_& module);
 void bind_multitree(nanobind::module_& module);
+void bind_periodic(nanobind::module_& module);
 void bind_network(nanobind::module_& module);
 void bind_steiner(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);

@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_chakra(module);
     weft::bindings::bind_multitree(module);
     weft::bindings::bind_network(module);
+    weft::bindings::bind_periodic(module);
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_unicast(module);
     weft::bindings::bind_steiner(module);

@@ -146,6 +146,15 @@ def nearest(
     set_offsets: Int64,
     set_members: Int32,
 ) -> Int32: ...
+def plan_periodic(
+    network: Network,
+    members: Int32,
+    lag: int,
+    chunks: int,
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> tuple[int, Int64, Int32, Int32, NDArray[np.uint8], Int64]: ...
 def grow_trees(
     network: Network,
     cost: CostModel,

@@ -3,6 +3,7 @@
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.model import Algorithm, last_ends
+from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
@@ -14,6 +15,7 @@ __all__ = [
     "Buffer",
     "Cells",
     "CompactRows",
+    "PeriodicRows",
     "Program",
     "RoundLog",
     "Routes",

@@ -1,8 +1,9 @@
 """The independent judge: whether an algorithm does what it claims."""
 
 from weft import _core
-from weft.algorithm import Algorithm, RoundLog, SymmetricRows
+from weft.algorithm import Algorithm, PeriodicRows, RoundLog, SymmetricRows
 from weft.verify.judge import judge_table
+from weft.verify.periodic import judge_periodic
 from weft.verify.rounds import judge_rounds
 from weft.verify.symmetric import judge_symmetric
 from weft.verify.verdict import Verdict
@@ -23,7 +24,8 @@ def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> V
     any NPU number may relay.
 
     Compact rows are judged as they are: logs of rounds as they are read, those of symmetric
-    networks by the rows of one NPU's chunks and the translations.
+    networks by the rows of one NPU's chunks and the translations, those of trees that carry one
+    chunk after the other by the first chunks and the period.
 
     Raises
     ------
@@ -33,6 +35,8 @@ def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> V
     """
     if isinstance(algorithm.rows, RoundLog):
         return judge_rounds(algorithm, algorithm.rows, progress or _core.Progress())
+    if isinstance(algorithm.rows, PeriodicRows):
+        return judge_periodic(algorithm, algorithm.rows)
     if isinstance(algorithm.rows, SymmetricRows):
         return judge_symmetric(algorithm, algorithm.rows)
     return judge_table(algorithm)

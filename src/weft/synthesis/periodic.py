@@ -1,0 +1,84 @@
+"""All-Reduce by trees that carry one chunk after the other: see `weft.algorithm.PeriodicRows`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft import _core
+from weft.algorithm import Algorithm, PeriodicRows
+from weft.collective import Collective
+from weft.errors import InputError
+from weft.reachability import unreachable
+from weft.synthesis.engines import Settings
+from weft.topology.model import Topology
+
+
+def why_not_periodic(topology: Topology, demand: Collective) -> str | None:
+    """Why there are no periodic trees for a collective; None if there are."""
+    if demand.kind != "all-reduce":
+        return f"plans all-reduce, not {demand.kind}"
+    if set(demand.group) != set(topology.members.tolist()):
+        return "plans collectives of all NPUs"
+    if topology.switches:
+        return "plans networks without switches"
+    if np.ptp(topology.bandwidth) or np.ptp(topology.latency):
+        return "plans networks whose links are all alike"
+    return None
+
+
+def plan_periodic(topology: Topology, settings: Settings, demand: Collective) -> Algorithm:
+    """Trees found by the core, and the chunks shared out among them.
+
+    Raises
+    ------
+    InputError
+        There are none for this collective on this network.
+    UnreachableError
+        Some NPU cannot be reached.
+    """
+    reason = why_not_periodic(topology, demand)
+    if reason is not None:
+        raise InputError(f"method periodic {reason}; use auto")
+    push = int(_core.serialization(demand.largest_chunk, topology.bandwidth[:1]).sum())
+    latency = int(topology.latency[:1].sum())
+    held = push + (latency if settings.cost.latency_model == "blocking" else 0)
+    made = [
+        Algorithm(
+            (demand,),
+            _trees(topology, settings, demand, slot, lag),
+            topology,
+            cost=settings.cost,
+            provenance={"method": "periodic"},
+        )
+        for slot, lag in _slots(held, push + latency)
+    ]
+    best = min(made, key=lambda algorithm: algorithm.time)
+    if len(best) == 0 and demand.ranks > 1:
+        raise unreachable(topology, demand.chunks)
+    return best
+
+
+def _slots(held: int, duration: int) -> list[tuple[int, int]]:
+    """Lengths of a slot, and how many a hop takes: links that never wait, or hops that do not."""
+    lag = -(-duration // max(held, 1))
+    slots = [(held, lag)]
+    if lag > 1 and lag * held > duration:
+        slots.append((-(-duration // (lag - 1)), lag - 1))
+    return slots
+
+
+def _trees(
+    topology: Topology, settings: Settings, demand: Collective, slot: int, lag: int
+) -> PeriodicRows:
+    period, offsets, link, slots, reduce, counts = _core.plan_periodic(
+        topology.core,
+        topology.members,
+        lag,
+        len(demand.chunks),
+        settings.seed,
+        settings.threads,
+        settings.progress,
+    )
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    start = slots.astype(np.int64) * slot
+    return PeriodicRows(period * slot, first, offsets, link, reduce.view(np.bool_), start)
