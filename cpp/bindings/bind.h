@@ -11,6 +11,7 @@ void bind_multitree(nanobind::module_& module);
 void bind_periodic(nanobind::module_& module);
 void bind_network(nanobind::module_& module);
 void bind_steiner(nanobind::module_& module);
+void bind_symmetric(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);
 void bind_unicast(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);

@@ -155,6 +155,37 @@ def plan_periodic(
     threads: int,
     progress: Progress,
 ) -> tuple[int, Int64, Int32, Int32, NDArray[np.uint8], Int64]: ...
+class Directions:
+    """The hops out of each NPU of a grid that translates onto itself, and what they occupy."""
+
+    def __init__(
+        self,
+        sizes: Int32,
+        dimension: Int32,
+        step: Int32,
+        resource: Int32,
+        hold: Int64,
+        duration: Int64,
+    ) -> None: ...
+
+SymmetricPlan = tuple[Int32, Int32, Int32, Int64]  # chunk, src, direction, start
+
+def symmetric_spread(
+    directions: Directions, pieces: int, seed: int, goal: int, progress: Progress
+) -> SymmetricPlan: ...
+def symmetric_exchange(
+    directions: Directions, pieces: int, seed: int, goal: int, progress: Progress
+) -> SymmetricPlan: ...
+def follow_order(
+    directions: Directions, pieces: int, chunk: Int32, src: Int32, direction: Int32
+) -> Int64: ...
+def hop_times(
+    cost: CostModel,
+    bandwidth: Int64,
+    latency: Int64,
+    offsets: Int64,
+    bytes: int,  # noqa: A002
+) -> tuple[Int64, Int64, Int64]: ...  # duration of each hop; of each link when and how long held
 def grow_trees(
     network: Network,
     cost: CostModel,

@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.errors import InputError
+from weft.topology.translations import Translations
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
 
+Numbers = NDArray[np.int64]
+
+_MOST_NUMBERS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class SymmetricRows(CompactRows):
@@ -50,10 +57,99 @@ class SymmetricRows(CompactRows):
         return len(self.chunk) * self.npus
 
     def time(self, algorithm: Algorithm) -> int:
-        raise NotImplementedError
+        if len(self.chunk) == 0:
+            return 0
+        moves, collective, cost = _context(algorithm)
+        largest = _by_piece(collective).max(axis=0)[self.chunk % collective.chunks_per_share]
+        ways = moves.direction(self.src, self.dst)
+        return int((self.start + _durations(moves, cost, ways, largest)).max())
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
-        raise NotImplementedError
+        moves, _, _ = _context(algorithm)
+        here = np.array([npu])
+        by = np.stack([moves.between(self.src, here), moves.between(self.dst, here)], axis=1)
+        row = np.repeat(np.arange(len(self.chunk)), 2)
+        return self._moved(algorithm, moves, row, np.sort(by, axis=1).reshape(-1))
 
     def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
-        raise NotImplementedError
+        moves, _, _ = _context(algorithm)
+        row = np.repeat(np.arange(len(self.chunk)), self.npus)
+        by = np.tile(np.arange(self.npus), len(self.chunk))
+        return self._moved(algorithm, moves, row, by), _routes(moves)
+
+    def _moved(
+        self, algorithm: Algorithm, moves: Translations, row: Numbers, by: Numbers
+    ) -> Transfers:
+        """Some of the rows, each moved by an NPU."""
+        _, collective, cost = _context(algorithm)
+        chunk, size = self._chunks(moves, collective, row, by)
+        src, dst = moves.moved(self.src[row], by), moves.moved(self.dst[row], by)
+        ways = moves.direction(self.src, self.dst)[row]
+        start = self.start[row]
+        return Transfers(
+            chunk.astype(np.int32),
+            src.astype(np.int32),
+            dst.astype(np.int32),
+            self.reduce[row],
+            _route(moves, src, ways).astype(np.int32),
+            start,
+            start + _durations(moves, cost, ways, size),
+        )
+
+    def _chunks(
+        self, moves: Translations, collective: Collective, row: Numbers, by: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Numbers and sizes of the chunks of rows, each moved by an NPU."""
+        pieces = collective.chunks_per_share
+        share, piece = np.divmod(self.chunk[row].astype(np.int64), pieces)
+        place = moves.moved(share, by) * pieces + piece
+        size = collective.piece_bytes[place]
+        if collective.pattern.own_buffers:
+            if collective.chunk_count > _MOST_NUMBERS:
+                raise InputError(
+                    f"{collective.kind} among {collective.ranks} NPUs has "
+                    f"{collective.chunk_count:,} chunks; rows name at most {_MOST_NUMBERS:,}"
+                )
+            place = by * (self.npus * pieces) + place
+        return place, size
+
+
+def _context(algorithm: Algorithm) -> tuple[Translations, Collective, CostModel]:
+    """What symmetric rows mean nothing without."""
+    assert algorithm.topology is not None
+    assert algorithm.cost is not None
+    return Translations.of(algorithm.topology), algorithm.demands[0], algorithm.cost
+
+
+def _by_piece(collective: Collective) -> Numbers:
+    """Bytes of the pieces of each share."""
+    return collective.piece_bytes.reshape(-1, collective.chunks_per_share)
+
+
+def _durations(moves: Translations, cost: CostModel, ways: Numbers, size: Numbers) -> Numbers:
+    """How long chunks of these sizes are on their way in these directions."""
+    sizes, kind = np.unique(size, return_inverse=True)
+    table = np.stack([moves.durations(cost, one) for one in sizes.tolist()])
+    return table[kind, ways]
+
+
+def _route(moves: Translations, src: Numbers, ways: Numbers) -> Numbers:
+    """Numbers of the routes of hops: the link; behind switches, direction by direction."""
+    if moves.topology.switches:
+        return ways * moves.topology.npus + src
+    return moves.hop_links(src, ways)[0]
+
+
+def _routes(moves: Translations) -> Routes:
+    """All routes, as `_route` numbers them."""
+    topology = moves.topology
+    if not topology.switches:
+        return Routes.of_links(topology.links)
+    ways = np.repeat(np.arange(len(moves.shift)), topology.npus)
+    src = np.tile(np.arange(topology.npus), len(moves.shift))
+    first, last = moves.hop_links(src, ways)
+    through = np.diff(moves.offsets)[ways] == 2
+    offsets = np.concatenate([[0], np.cumsum(1 + through)]).astype(np.int64)
+    links = np.empty(int(offsets[-1]), dtype=np.int32)
+    links[offsets[:-1]], links[offsets[1:] - 1] = first, last
+    return Routes(offsets, links)

@@ -142,18 +142,23 @@ class Collective:
         return self.part_count * self.chunks_per_share
 
     @cached_property
+    def piece_bytes(self) -> NDArray[np.int64]:
+        """Bytes of the pieces of one buffer, empty ones too, for patterns known by name."""
+        return np.diff(self._marks)
+
+    @cached_property
     def largest_chunk(self) -> int:
         """Bytes of the largest chunk; does not make the table of all."""
         if self.parts is not None:
             return self.chunks.largest
-        return int(np.diff(self._marks).max())
+        return int(self.piece_bytes.max())
 
     @cached_property
     def smallest_chunk(self) -> int:
         """Bytes of the smallest chunk, 0 if some are left out; does not make the table."""
         if self.parts is not None:
             return int(self.chunks.bytes.min(initial=0))
-        return int(np.diff(self._marks).min())
+        return int(self.piece_bytes.min())
 
     @cached_property
     def chunks(self) -> Chunks:

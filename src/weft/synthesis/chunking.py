@@ -39,9 +39,18 @@ def best_chunking(
     """
     options = [replace(collective, chunks_per_share=k) for k in _counts(topology, collective, cost)]
     floors = [_forecast(topology, option, cost) for option in options]
+    return climbed(options, floors, [_work(topology, option) for option in options], produce)
+
+
+def climbed(
+    options: Sequence[Collective],
+    floors: Sequence[float],
+    work: Sequence[int],
+    produce: Callable[[Collective], Algorithm],
+) -> Algorithm:
+    """The best algorithm over several options, given a forecast and the work for each."""
     promising = min(floors) * WORTH
     first = next(i for i, floor in enumerate(floors) if floor <= promising)
-    work = [_work(topology, option) for option in options]
     climb = _Climb(options, floors, work, produce, produce(options[first]), work[first])
     climb.along(range(first + 1, len(options)))
     climb.along(range(first - 1, -1, -1))
@@ -123,15 +132,20 @@ class _Climb:
 
 def _counts(topology: Topology, collective: Collective, cost: CostModel) -> list[int]:
     """Sensible counts: chunks of some bytes that fit where they go, and not too much work."""
-    shares = collective.pattern.shares(collective.ranks)
-    by_bytes = collective.size // (shares * collective.alignment)
     by_work = _MOST_WORK // _work(topology, replace(collective, chunks_per_share=1))
-    alike = shares > 1 and not collective.pattern.own_buffers
-    most = max(_MOST_OF_A_SHARE, _MOST_OF_A_BUFFER // shares) if alike else _CANDIDATES[-1]
-    counts = [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, by_work))]
+    counts = counts_within(collective, by_work)
     if cost.switching == "store-and-forward" and topology.buffers:
         return _fitting(topology, counts, collective, min(topology.buffers.values()))
     return counts
+
+
+def counts_within(collective: Collective, most: int) -> list[int]:
+    """Sensible counts up to `most`, but at least one: chunks of some bytes."""
+    shares = collective.pattern.shares(collective.ranks)
+    by_bytes = collective.size // (shares * collective.alignment)
+    alike = shares > 1 and not collective.pattern.own_buffers
+    sensible = max(_MOST_OF_A_SHARE, _MOST_OF_A_BUFFER // shares) if alike else _CANDIDATES[-1]
+    return [k for k in _CANDIDATES if k <= max(1, min(most, by_bytes, sensible))]
 
 
 def _fitting(topology: Topology, counts: list[int], collective: Collective, room: int) -> list[int]:

@@ -1,0 +1,257 @@
+// Trees from NPU 0, grown event by event: whenever a resource is free it takes a chunk on to an
+// NPU that lacks it, to the one with the fewest other ways in, since that will soon have none.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "random.h"
+#include "symmetric.h"
+
+namespace weft {
+namespace {
+
+// NPUs with more ways in than this are told apart no further: they are in no danger.
+constexpr int kMostWays = 31;
+// More attempts are made up to so many edges looked at in all, and so many attempts.
+constexpr std::int64_t kWork = 1 << 22, kAttempts = 24;
+// Where between the goal and the best so far the deadlines of further attempts lie.
+constexpr std::array<double, 4> kDeadlines{0.0, 0.25, 0.5, 1.0};
+
+using Target = std::uint32_t;  // piece * npus + npu
+
+// The targets that a resource can serve, by how many ways lead into each. Ways only become more,
+// so a target is put where it belongs when it is found where it was.
+class Offers {
+  public:
+    void add(Target target, int ways) {
+        by_ways_[ways].push_back(target);
+        ++count_;
+    }
+    std::size_t count() const { return count_; }  // served ones included, until they are found
+
+    // One of the targets with the fewest ways in, at random; false if there is none. `ways_of`
+    // gives 0 for those that have been served.
+    template <class WaysOf>
+    bool take(Random& random, WaysOf ways_of, Target& taken) {
+        for (int ways = 1; ways <= kMostWays; ++ways) {
+            auto& targets = by_ways_[ways];
+            while (!targets.empty()) {
+                auto& chosen = targets[random.below(static_cast<std::uint32_t>(targets.size()))];
+                taken = std::exchange(chosen, targets.back());
+                targets.pop_back();
+                const int now = ways_of(taken);
+                if (now > ways) {
+                    by_ways_[now].push_back(taken);
+                    continue;
+                }
+                --count_;
+                if (now == ways) return true;
+            }
+        }
+        return false;
+    }
+
+  private:
+    std::array<std::vector<Target>, kMostWays + 1> by_ways_;
+    std::size_t count_ = 0;
+};
+
+// A resource that all directions of a dimension share: the port to a switch. By line and piece:
+// who has the piece first, and whether someone has it or will; any member of a line will do.
+struct Port {
+    std::int32_t resource, dimension;
+    std::int32_t first;  // of its directions, which are one for each step
+    std::vector<std::int32_t> holder;
+    std::vector<bool> claimed;
+};
+
+class Growth {
+  public:
+    Growth(const Directions& directions, const Grid& grid, std::int32_t pieces, std::uint64_t seed,
+           Progress& progress)
+        : d_(directions), grid_(grid), n_(grid.npus()), pieces_(pieces), random_(seed),
+          progress_(progress), ways_(static_cast<std::size_t>(n_) * pieces),
+          served_(ways_.size()), offers_(d_.hold.size()), free_(d_.hold.size()) {
+        find_ports();
+    }
+
+    SymmetricPlan until(ps deadline);
+
+  private:
+    using Arrival = std::pair<ps, Target>;
+
+    void find_ports();
+    void claim(Target target);
+    void arrive(Target target);
+    void serve(std::int32_t resource, ps now, SymmetricPlan& plan);
+    ps next_time(ps now) const;
+
+    Target target(std::int32_t piece, std::int32_t npu) const {
+        return static_cast<Target>(piece) * n_ + npu;
+    }
+    std::size_t line_of(const Port& port, Target target) const {
+        return static_cast<std::size_t>(target / n_) * grid_.lines(port.dimension) +
+               grid_.line(target % n_, port.dimension);
+    }
+    void one_more_way(Target target) {
+        if (ways_[target] < kMostWays) ++ways_[target];
+    }
+    void offer(std::int32_t resource, Target target) {
+        if (!served_[target]) offers_[resource].add(target, ways_[target]);
+    }
+
+    const Directions& d_;
+    const Grid& grid_;
+    const std::int32_t n_, pieces_;
+    Random random_;
+    Progress& progress_;
+    std::vector<std::uint8_t> ways_;  // by target: resources that can serve it, or soon will
+    std::vector<std::uint8_t> served_;
+    std::vector<Offers> offers_;
+    std::vector<ps> free_;
+    std::vector<std::int32_t> links_;  // directions that share their resource with none
+    std::vector<Port> ports_;
+    std::vector<std::int32_t> direction_of_;  // by resource, where it has one direction only
+    std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
+};
+
+void Growth::find_ports() {
+    std::vector<std::int32_t> users(d_.hold.size());
+    direction_of_.assign(d_.hold.size(), -1);
+    for (auto resource : d_.resource) ++users[resource];
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(d_.step.size()); ++i) {
+        const auto resource = d_.resource[i], dimension = d_.dimension[i];
+        if (users[resource] == 1) {
+            links_.push_back(i);
+            direction_of_[resource] = i;
+        } else if (d_.step[i] == 1) {
+            const auto lines = static_cast<std::size_t>(grid_.lines(dimension)) * pieces_;
+            ports_.push_back({resource, dimension, i, std::vector<std::int32_t>(lines, -1),
+                              std::vector<bool>(lines)});
+        }
+    }
+}
+
+// The target has its chunk or will have it: others can count on getting it from there.
+void Growth::claim(Target mine) {
+    served_[mine] = 1;
+    const auto piece = static_cast<std::int32_t>(mine / n_);
+    const auto npu = static_cast<std::int32_t>(mine % n_);
+    for (auto i : links_)
+        one_more_way(target(piece, grid_.moved(npu, d_.dimension[i], d_.step[i])));
+    for (auto& port : ports_) {
+        const auto line = line_of(port, mine);
+        if (port.claimed[line]) continue;
+        port.claimed[line] = true;
+        for (std::int32_t step = 1; step < grid_.size(port.dimension); ++step)
+            one_more_way(target(piece, grid_.moved(npu, port.dimension, step)));
+    }
+}
+
+// The target has its chunk now and can hand it on.
+void Growth::arrive(Target mine) {
+    const auto piece = static_cast<std::int32_t>(mine / n_);
+    const auto npu = static_cast<std::int32_t>(mine % n_);
+    for (auto i : links_)
+        offer(d_.resource[i], target(piece, grid_.moved(npu, d_.dimension[i], d_.step[i])));
+    for (auto& port : ports_) {
+        auto& holder = port.holder[line_of(port, mine)];
+        if (holder >= 0) continue;
+        holder = npu;
+        for (std::int32_t step = 1; step < grid_.size(port.dimension); ++step)
+            offer(port.resource, target(piece, grid_.moved(npu, port.dimension, step)));
+    }
+}
+
+// Lets a free resource carry something, if it has anything to carry.
+void Growth::serve(std::int32_t resource, ps now, SymmetricPlan& plan) {
+    Target taken = 0;
+    const auto ways_of = [&](Target other) { return served_[other] ? 0 : ways_[other]; };
+    if (!offers_[resource].take(random_, ways_of, taken)) return;
+    const auto piece = static_cast<std::int32_t>(taken / n_);
+    const auto npu = static_cast<std::int32_t>(taken % n_);
+    auto way = direction_of_[resource];
+    std::int32_t src = 0;
+    if (way >= 0) {
+        src = grid_.moved(npu, d_.dimension[way], grid_.size(d_.dimension[way]) - d_.step[way]);
+    } else {
+        const auto port = std::find_if(ports_.begin(), ports_.end(), [&](const Port& p) {
+            return p.resource == resource;
+        });
+        src = port->holder[line_of(*port, taken)];
+        const auto size = grid_.size(port->dimension);
+        const auto step = grid_.coordinate(npu, port->dimension) -
+                          grid_.coordinate(src, port->dimension);
+        way = port->first + (step > 0 ? step : step + size) - 1;
+    }
+    claim(taken);
+    const ps end = now + d_.duration[resource];
+    free_[resource] = now + d_.hold[resource];
+    arrivals_.emplace(end, taken);
+    plan.rows.push_back({piece, src, way, now});
+    plan.time = std::max(plan.time, end);
+}
+
+// When next a chunk arrives, or a resource that has something to carry is free.
+ps Growth::next_time(ps now) const {
+    ps next = arrivals_.empty() ? never : arrivals_.top().first;
+    for (std::size_t r = 0; r < free_.size(); ++r)
+        if (free_[r] > now && offers_[r].count() > 0) next = std::min(next, free_[r]);
+    return next;
+}
+
+SymmetricPlan Growth::until(ps deadline) {
+    SymmetricPlan plan;
+    plan.time = 0;
+    const auto wanted = ways_.size() - static_cast<std::size_t>(pieces_);
+    plan.rows.reserve(wanted);
+    for (std::int32_t piece = 0; piece < pieces_; ++piece) claim(target(piece, 0));
+    for (std::int32_t piece = 0; piece < pieces_; ++piece) arrive(target(piece, 0));
+    std::vector<std::int32_t> order(free_.size());
+    for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
+    for (ps now = 0; plan.rows.size() < wanted; now = next_time(now)) {
+        if (now == never) return {};
+        if (progress_.cancelled) throw Cancelled();
+        progress_.done = static_cast<std::int64_t>(plan.rows.size());
+        while (!arrivals_.empty() && arrivals_.top().first <= now) {
+            const auto arrived = arrivals_.top().second;
+            arrivals_.pop();
+            arrive(arrived);
+        }
+        // Those with the least to choose from choose first.
+        std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+            return std::pair(offers_[a].count(), a) < std::pair(offers_[b].count(), b);
+        });
+        for (auto resource : order)
+            if (free_[resource] <= now && now + d_.duration[resource] <= deadline)
+                serve(resource, now, plan);
+    }
+    return plan;
+}
+
+}  // namespace
+
+SymmetricPlan spread_from_one(const Directions& directions, std::int32_t pieces,
+                              std::uint64_t seed, ps goal, Progress& progress) {
+    const Grid grid(directions);
+    progress.total = static_cast<std::int64_t>(grid.npus() - 1) * pieces;
+    const auto attempt = [&](std::uint64_t number, ps deadline) {
+        return Growth(directions, grid, pieces, seed + number, progress).until(deadline);
+    };
+    SymmetricPlan best = attempt(0, never);
+    const auto work = static_cast<std::int64_t>(grid.npus()) * pieces *
+                      static_cast<std::int64_t>(directions.step.size());
+    const auto attempts = std::min(kAttempts, kWork / std::max<std::int64_t>(work, 1));
+    for (std::int64_t i = 0; i < attempts && best.time > goal; ++i) {
+        const auto room = static_cast<double>(best.time - 1 - goal);
+        const auto share = kDeadlines[static_cast<std::size_t>(i) % kDeadlines.size()];
+        auto other = attempt(static_cast<std::uint64_t>(i) + 1, goal + static_cast<ps>(room * share));
+        if (other.time < best.time) best = std::move(other);
+    }
+    return best;
+}
+
+}  // namespace weft
