@@ -16,7 +16,7 @@ namespace {
 // NPUs with more ways in than this are told apart no further: they are in no danger.
 constexpr int kMostWays = 31;
 // More attempts are made up to so many edges looked at in all, and so many attempts.
-constexpr std::int64_t kWork = 1 << 22, kAttempts = 24;
+constexpr std::int64_t kWork = 1 << 20, kAttempts = 24;
 // Where between the goal and the best so far the deadlines of further attempts lie.
 constexpr std::array<double, 4> kDeadlines{0.0, 0.25, 0.5, 1.0};
 

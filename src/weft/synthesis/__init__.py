@@ -18,7 +18,8 @@ from weft.errors import InputError
 from weft.synthesis.chunking import best_chunking
 from weft.synthesis.classical import best_known, plan_classical
 from weft.synthesis.engines import METHODS, Settings
-from weft.synthesis.planning import planned
+from weft.synthesis.planning import planned, searched, worth_searching
+from weft.synthesis.symmetric import best_symmetric, check_symmetric, is_symmetric
 from weft.synthesis.together import planned_together
 from weft.topology.model import Topology
 
@@ -71,7 +72,8 @@ def produce(
     _check_settings(seed, trials, threads)
     for demand in demands:
         topology.check_members(demand.group)
-    check_clock(topology, demands)
+    alike = method in ("auto", "symmetric") and is_symmetric(topology, demands)
+    check_clock(topology, demands, alike=alike)
     workers = min(threads, trials)
     settings = Settings(
         cost, seed, threads // workers, progress or _core.Progress(), method, scratch
@@ -116,8 +118,21 @@ def _attempt(
     if len(demands) > 1:
         return planned_together(topology, settings, demands)
 
-    def plan_one(demand: Collective) -> Algorithm:
-        return planned(topology, settings, [demand])
-
     demand, choose = demands[0]
-    return best_chunking(topology, demand, settings.cost, plan_one) if choose else plan_one(demand)
+    return _chosen(topology, settings, demand) if choose else planned(topology, settings, [demand])
+
+
+def _chosen(topology: Topology, settings: Settings, demand: Collective) -> Algorithm:
+    """The algorithm with the best number of chunks."""
+
+    def plan_one(option: Collective) -> Algorithm:
+        return searched(topology, settings, [option])
+
+    check_symmetric(topology, [demand], settings)
+    if settings.method not in ("auto", "symmetric") or not is_symmetric(topology, [demand]):
+        return best_chunking(topology, demand, settings.cost, plan_one)
+    alike, floor = best_symmetric(topology, demand, settings)
+    if settings.method == "symmetric" or not worth_searching(topology, alike, floor):
+        return alike
+    other = best_chunking(topology, demand, settings.cost, plan_one)
+    return alike if alike.time <= other.time else other

@@ -9,10 +9,17 @@ import numpy as np
 from weft.algorithm import Algorithm
 from weft.baselines import baseline
 from weft.bound import quick_bound
+from weft.clock import fits_clock
 from weft.collective import Chunks, Collective
 from weft.synthesis.engines import Settings, plan, plan_any
 from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.schedule import Schedule, transfers_of
+from weft.synthesis.symmetric import (
+    check_symmetric,
+    is_symmetric,
+    plan_symmetric,
+    symmetric_floor,
+)
 from weft.topology.model import Topology
 
 # More methods are tried where the first leaves more than this between it and its goal; of small
@@ -20,12 +27,40 @@ from weft.topology.model import Topology
 _CLOSE, _CLOSE_ENOUGH = 1.01, 1.03
 # Plans are small up to so many chunks, each for so many NPUs; beyond the other nothing is tried.
 _FEW_DELIVERIES, _MOST_DELIVERIES = 1 << 13, 1 << 17
+_MOST_SEARCHED = 1 << 22  # transfers: beyond, nothing is tried beside a symmetric plan
 # Of these large plans have been tried by trees already.
 _BY_TREES = ("all-reduce", "broadcast", "reduce")
 
 
 def planned(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """One plan for all chunks of the demands together: the best of those worth trying."""
+    check_symmetric(topology, demands, settings)
+    if settings.method not in ("auto", "symmetric") or not is_symmetric(topology, demands):
+        return searched(topology, settings, demands)
+    alike = plan_symmetric(topology, demands[0], settings)
+    floor = symmetric_floor(topology, demands[0], settings.cost)
+    if settings.method == "symmetric" or not worth_searching(topology, alike, floor):
+        return alike
+    other = searched(topology, settings, demands)
+    return alike if alike.time <= other.time else other
+
+
+def worth_searching(topology: Topology, alike: Algorithm, floor: float) -> bool:
+    """Whether to look for something better than a symmetric plan, which nothing below `floor` is.
+
+    If it would be a very large plan there is no point in it, and neither is there in a little gain
+    for much work.
+    """
+    demand = alike.demands[0]
+    work = demand.chunk_count * topology.npus
+    if demand.pattern.own_buffers:
+        work = len(alike)
+    close = 1.0 if work <= _MOST_DELIVERIES else _CLOSE
+    return work <= _MOST_SEARCHED and alike.time > floor * close and fits_clock(topology, [demand])
+
+
+def searched(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
+    """The same without what only networks have that look alike from every NPU."""
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
     first = timed(topology, settings, demands, *_phases(topology, settings, demands, chunks))
     deliveries = _deliveries(chunks)

@@ -70,16 +70,17 @@ def symmetric_floor(topology: Topology, demand: Collective, cost: CostModel) -> 
     return _Job(Translations.of(topology), demand, cost).floor(demand.smallest_chunk)
 
 
-def best_symmetric(topology: Topology, collective: Collective, settings: Settings) -> Algorithm:
-    """The best plan over several numbers of chunks."""
+def best_symmetric(
+    topology: Topology, collective: Collective, settings: Settings
+) -> tuple[Algorithm, float]:
+    """The best plan over several numbers of chunks, and the least that any of them can take."""
     ways = len(Translations.of(topology).shift) * topology.npus
     counts = counts_within(collective, max(1, _MOST_EDGES // ways))
     options = [replace(collective, chunks_per_share=count) for count in counts]
     floors = [float(symmetric_floor(topology, option, settings.cost)) for option in options]
     work = [ways * count // _EDGES_OF_A_ROW for count in counts]
-    return climbed(
-        options, floors, work, lambda option: plan_symmetric(topology, option, settings)
-    )
+    best = climbed(options, floors, work, lambda option: plan_symmetric(topology, option, settings))
+    return best, min(floors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +105,7 @@ class _Job:
         hold, duration = self._resources(self.demand.largest_chunk, self.demand.smallest_chunk)
         sizes = np.array(self.moves.topology.dimensions, dtype=np.int32)
         moves = self.moves
-        return _core.Directions(
-            sizes, moves.dimension, moves.step, moves.resource, hold, duration
-        )
+        return _core.Directions(sizes, moves.dimension, moves.step, moves.resource, hold, duration)
 
     def _resources(
         self, largest: int, smallest: int
@@ -132,23 +131,27 @@ class _Job:
         """A time that no algorithm can beat if all chunks are at least so long.
 
         Either the farthest NPU is too far away, or links have too much to carry: all of those
-        along a dimension in an All-to-All, else all that there are.
+        along a dimension in an All-to-All; else those along the slowest one, two, ... dimensions,
+        over which every chunk must get to each part of the network that they join.
         """
         hold, duration = self._resources(chunk_bytes, chunk_bytes)
         of_dimension = np.zeros(len(hold), dtype=np.int64)
         of_dimension[self.moves.resource] = self.moves.dimension
-        used = np.unique(self.moves.dimension).tolist()
-        longest, least = 0, 0
-        for dimension, (size, farthest, to_all) in zip(used, self._steps, strict=True):
-            mine = of_dimension == dimension
-            longest += farthest * int(duration[mine].min())
-            rows = self.npus // size * to_all * self.pieces
-            if self.demand.kind == "all-to-all":
+        groups = [np.flatnonzero(of_dimension == one) for one in np.unique(of_dimension)]
+        paired = list(zip(groups, self._steps, strict=True))
+        least = sum(far * int(duration[mine].min()) for mine, (_, far, _) in paired)
+        if self.demand.kind == "all-to-all":
+            for mine, (size, _, to_all) in paired:
+                rows = self.npus // size * to_all * self.pieces
                 least = max(least, _carried(rows, hold[mine], duration[mine]))
-        if self.demand.kind != "all-to-all":
-            rows = (self.npus - 1) * self.pieces * (2 if self.demand.kind == "all-reduce" else 1)
-            least = _carried(rows, hold, duration)
-        return max(longest, least)
+            return least
+        times = 2 if self.demand.kind == "all-reduce" else 1
+        parts, joining = 1, np.empty(0, dtype=np.int64)
+        for mine, (size, _, _) in sorted(paired, key=lambda pair: -int(hold[pair[0]].min())):
+            parts, joining = parts * size, np.concatenate([joining, mine])
+            rows = (parts - 1) * self.pieces * times
+            least = max(least, _carried(rows, hold[joining], duration[joining]))
+        return least
 
     @property
     def bytes_needed(self) -> int:
@@ -219,8 +222,8 @@ def _spread(job: _Job, settings: Settings) -> SymmetricRows:
         np.concatenate([one, other])
         for one, other in zip(back, (chunk, src, direction), strict=True)
     ]
-    adds = np.arange(2 * len(chunk)) < len(chunk)
     # What is summed early spreads while others are still being summed.
     start = _core.follow_order(job.directions, job.pieces, *both)
     order = np.argsort(start, kind="stable")
-    return job.rows(*(column[order] for column in both), start[order], adds[order])
+    chunk, src, direction = (column[order] for column in both)
+    return job.rows(chunk, src, direction, start[order], order < len(order) // 2)

@@ -9,15 +9,18 @@ on every resource never collide, whatever they are moved by.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
 from weft.cost import CostModel
+from weft.errors import InputError
 from weft.topology.model import Topology
 
-Npus = NDArray[np.int64]
+Npus = NDArray[np.integer[Any]]
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +44,12 @@ class Translations:
     """
 
     topology: Topology
-    shift: Npus
+    shift: Numbers
     dimension: NDArray[np.int32]
     step: NDArray[np.int32]
     resource: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    links: NDArray[np.int64]
+    offsets: Numbers
+    links: Numbers
 
     @classmethod
     def of(cls, topology: Topology) -> Translations:
@@ -57,9 +60,8 @@ class Translations:
             if end < topology.npus:
                 hops.append((end, link, [link]))
                 continue
-            for down in np.flatnonzero(topology.src == end).tolist():
-                if topology.dst[down] != 0:
-                    hops.append((int(topology.dst[down]), link, [link, down]))
+            downs = np.flatnonzero((topology.src == end) & (topology.dst != 0)).tolist()
+            hops += [(int(topology.dst[down]), link, [link, down]) for down in downs]
         hops.sort()
         shift = np.array([to for to, _, _ in hops], dtype=np.int64)
         _, resource = np.unique([held for _, held, _ in hops], return_inverse=True)
@@ -76,15 +78,15 @@ class Translations:
             np.array([link for _, _, links in hops for link in links], dtype=np.int64),
         )
 
-    def moved(self, npus: Npus, by: Npus) -> Npus:
+    def moved(self, npus: Npus, by: Npus) -> Numbers:
         """The NPUs moved by as many places along each dimension as `by` is away from NPU 0."""
         return self._combined(npus, by, 1)
 
-    def between(self, src: Npus, dst: Npus) -> Npus:
+    def between(self, src: Npus, dst: Npus) -> Numbers:
         """What `src` must be moved by to give `dst`."""
         return self._combined(dst, src, -1)
 
-    def _combined(self, npus: Npus, by: Npus, sign: int) -> Npus:
+    def _combined(self, npus: Npus, by: Npus, sign: int) -> Numbers:
         result = np.zeros(np.broadcast_shapes(np.shape(npus), np.shape(by)), dtype=np.int64)
         stride = 1
         for size in self.topology.dimensions:
@@ -93,9 +95,21 @@ class Translations:
             stride *= size
         return result
 
-    def direction(self, src: Npus, dst: Npus) -> NDArray[np.int64]:
-        """Numbers of the directions that lead from each of `src` to each of `dst`."""
-        found: NDArray[np.int64] = np.searchsorted(self.shift, self.between(src, dst))
+    def direction(self, src: Npus, dst: Npus) -> Numbers:
+        """Numbers of the directions that lead from each of `src` to each of `dst`.
+
+        Raises
+        ------
+        InputError
+            Some are neither next to each other nor behind one switch.
+        """
+        wanted = self.between(src, dst)
+        found: Numbers = np.searchsorted(self.shift, wanted)
+        known = np.append(self.shift, -1)[found] == wanted
+        for row in np.flatnonzero(~known)[:1].tolist():
+            raise InputError(
+                f"{self.topology.name}: no hop leads from NPU {src[row]} to NPU {dst[row]}"
+            )
         return found
 
     def opposite(self, direction: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -103,11 +117,11 @@ class Translations:
         back = self.between(self.shift, np.zeros_like(self.shift))
         return np.searchsorted(self.shift, back)[direction].astype(np.int32)
 
-    def durations(self, cost: CostModel, size: int) -> NDArray[np.int64]:
+    def durations(self, cost: CostModel, size: int) -> Numbers:
         """How long a chunk of so many bytes is on its way in each direction."""
         return self._times(cost, size)[0]
 
-    def holds(self, cost: CostModel, largest: int, smallest: int) -> NDArray[np.int64]:
+    def holds(self, cost: CostModel, largest: int, smallest: int) -> Numbers:
         """How long after a chunk another may follow in each direction, of whatever size both are.
 
         Switches that store chunks pass on small ones earlier than large ones.
@@ -116,13 +130,11 @@ class Translations:
         _, early, _ = self._times(cost, smallest)
         return np.maximum.reduceat(begin + length - early, self.offsets[:-1])
 
-    def _times(
-        self, cost: CostModel, size: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _times(self, cost: CostModel, size: int) -> tuple[Numbers, Numbers, Numbers]:
         speeds = (self.topology.bandwidth[self.links], self.topology.latency[self.links])
         return _core.hop_times(cost.core, *speeds, self.offsets, size)
 
-    def hop_links(self, src: Npus, direction: NDArray[np.int64]) -> tuple[Npus, Npus]:
+    def hop_links(self, src: Numbers, direction: Numbers) -> tuple[Numbers, Numbers]:
         """The first and the last link of each hop, which are the same where it is one link."""
         dst = self.moved(src, self.shift[direction])
         switched = np.diff(self.offsets) == 2
@@ -135,14 +147,14 @@ class Translations:
             first[mine], last[mine] = up[src[mine]], down[dst[mine]]
         return first, last
 
-    def _links_between(self, src: Npus, dst: Npus) -> Npus:
+    def _links_between(self, src: Npus, dst: Npus) -> Numbers:
         """The link from each of `src` to each of `dst`."""
         nodes = self.topology.nodes
         keys = self.topology.src.astype(np.int64) * nodes + self.topology.dst
         order = np.argsort(keys)
         return order[np.searchsorted(keys[order], src * nodes + dst)]
 
-    def _ports(self, dimension: int) -> tuple[Npus, Npus]:
+    def _ports(self, dimension: int) -> tuple[Numbers, Numbers]:
         """Each NPU's link to the switch of its line in a dimension, and the link back."""
         topology = self.topology
         up, down = np.full(topology.npus, -1), np.full(topology.npus, -1)
@@ -161,6 +173,6 @@ class Translations:
         return up, down
 
 
-def _strides(topology: Topology) -> Npus:
+def _strides(topology: Topology) -> Numbers:
     """How far apart the numbers of neighbours are in each dimension."""
     return np.cumprod([1, *topology.dimensions[:-1]], dtype=np.int64)
