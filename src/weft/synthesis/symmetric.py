@@ -26,6 +26,7 @@ from weft.topology.translations import Translations
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 _MOST_EDGES = 1 << 23  # ways between NPUs, over all chunks of one: about a second
+_NEARLY = 1.0005  # forecasts are no nearer than this
 _EDGES_OF_A_ROW = 4  # as much work as a transfer elsewhere
 # Bytes while a plan is made: of a chunk at an NPU, of a way out of it there, and of a row.
 _BYTES_A_PLACE, _BYTES_A_WAY, _BYTES_A_ROW = 32, 24, 80
@@ -73,14 +74,20 @@ def symmetric_floor(topology: Topology, demand: Collective, cost: CostModel) -> 
 def best_symmetric(
     topology: Topology, collective: Collective, settings: Settings
 ) -> tuple[Algorithm, float]:
-    """The best plan over several numbers of chunks, and the least that any of them can take."""
-    ways = len(Translations.of(topology).shift) * topology.npus
+    """The best plan over several numbers of chunks, and about the least any of them can take."""
+    moves = Translations.of(topology)
+    ways = len(moves.shift) * topology.npus
     counts = counts_within(collective, max(1, _MOST_EDGES // ways))
     options = [replace(collective, chunks_per_share=count) for count in counts]
-    floors = [float(symmetric_floor(topology, option, settings.cost)) for option in options]
+    shares = collective.pattern.shares(collective.ranks)
+    floors = [
+        # Of chunks that differ a little, the mean is what counts.
+        float(_Job(moves, option, settings.cost).floor(collective.size // (shares * count)))
+        for option, count in zip(options, counts, strict=True)
+    ]
     work = [ways * count // _EDGES_OF_A_ROW for count in counts]
     best = climbed(options, floors, work, lambda option: plan_symmetric(topology, option, settings))
-    return best, min(floors)
+    return best, min(floors) * _NEARLY
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,11 +225,16 @@ def _spread(job: _Job, settings: Settings) -> SymmetricRows:
     if job.demand.kind == "reduce-scatter":
         adds = np.ones(len(chunk), dtype=np.bool_)
         return job.rows(*back, end.max(initial=0) - end[order], adds)
+    _, first = np.unique(chunk, return_index=True)  # rows in which chunks leave NPU 0
+    leaving = np.argsort(first, kind="stable").astype(np.int32)
+    # Backwards the first to leave is the last to be summed. Another one that has been summed by
+    # then is to take its place: it spreads while others are still being summed.
+    place = np.empty_like(leaving)
+    place[leaving] = leaving[::-1]
     both = [
         np.concatenate([one, other])
-        for one, other in zip(back, (chunk, src, direction), strict=True)
+        for one, other in zip(back, (place[chunk], src, direction), strict=True)
     ]
-    # What is summed early spreads while others are still being summed.
     start = _core.follow_order(job.directions, job.pieces, *both)
     order = np.argsort(start, kind="stable")
     chunk, src, direction = (column[order] for column in both)
