@@ -1,6 +1,7 @@
 #include "bound.h"
 
 #include <algorithm>
+#include <map>
 
 #include "capacity.h"
 #include "leads.h"
@@ -8,11 +9,19 @@
 namespace weft {
 namespace {
 
-// What one NPU must take in (or give out): how many chunks and bytes of each class.
+// What one NPU must take in (or give out).
 struct Load {
-    std::vector<std::int32_t> classes;
     std::int64_t chunks = 0;
     std::int64_t bytes = 0;
+
+    void add(Load other) {
+        chunks += other.chunks;
+        bytes += other.bytes;
+    }
+    void take_away(Load other) {
+        chunks -= other.chunks;
+        bytes -= other.bytes;
+    }
 };
 
 bool contains(std::span<const std::int32_t> set, std::int32_t npu) {
@@ -28,12 +37,7 @@ class NodeBounds {
     NodeBounds(const Network& network, CostModel cost, const ChunkClasses& classes)
         : net_(network), cost_(cost), classes_(classes), leads_(find_leads(network, cost)),
           loads_(2 * static_cast<std::size_t>(network.npus)) {
-        for (std::int32_t c = 0; c < static_cast<std::int32_t>(classes.pre.size()); ++c) {
-            for (auto npu : classes.sets[classes.post[c]])
-                if (must_receive(c, npu)) add(load(npu, true), c);
-            for (auto npu : classes.sets[classes.pre[c]])
-                if (must_send(c, npu)) add(load(npu, false), c);
-        }
+        find_loads();
     }
 
     NodeBound strongest(ps enough, std::int64_t budget) {
@@ -59,19 +63,59 @@ class NodeBounds {
 
   private:
     Load& load(std::int32_t npu, bool ingress) { return loads_[2 * npu + ingress]; }
+    Load load_of(std::int32_t c) const { return {classes_.count[c], classes_.bytes[c]}; }
+    std::int32_t count() const { return static_cast<std::int32_t>(classes_.pre.size()); }
 
     bool must_receive(std::int32_t c, std::int32_t npu) const {
         const auto pre = classes_.sets[classes_.pre[c]];
         return classes_.reduce[c] ? !only(pre, npu) : !contains(pre, npu);
     }
     bool must_send(std::int32_t c, std::int32_t npu) const {
-        const auto pre = classes_.sets[classes_.pre[c]], post = classes_.sets[classes_.post[c]];
-        return !only(post, npu) && (classes_.reduce[c] || pre.size() == 1);
+        const auto post = classes_.sets[classes_.post[c]];
+        return !only(post, npu) && may_send(c);
     }
-    void add(Load& to, std::int32_t c) {
-        to.classes.push_back(c);
-        to.chunks += classes_.count[c];
-        to.bytes += classes_.bytes[c];
+    bool may_send(std::int32_t c) const {
+        return classes_.reduce[c] || classes_.sets[classes_.pre[c]].size() == 1;
+    }
+
+    // The classes of each NPU would be a list for every two NPUs. So whole sets take in (or give
+    // out) what there is for them, and then each NPU is given back what it need not.
+    void find_loads() {
+        std::vector<Load> into(classes_.sets.size()), out_of(classes_.sets.size());
+        for (std::int32_t c = 0; c < count(); ++c) {
+            into[classes_.post[c]].add(load_of(c));
+            if (may_send(c)) out_of[classes_.pre[c]].add(load_of(c));
+        }
+        for (std::int32_t set = 0; set < classes_.sets.size(); ++set)
+            for (auto npu : classes_.sets[set]) {
+                load(npu, true).add(into[set]);
+                load(npu, false).add(out_of[set]);
+            }
+        for (std::int32_t c = 0; c < count(); ++c) give_back(c);
+    }
+
+    void give_back(std::int32_t c) {
+        const auto pre = classes_.sets[classes_.pre[c]], post = classes_.sets[classes_.post[c]];
+        const auto& fewer = pre.size() < post.size() ? pre : post;
+        const auto& more = pre.size() < post.size() ? post : pre;
+        if (!classes_.reduce[c] || pre.size() == 1)
+            for (auto npu : fewer)
+                if (contains(more, npu)) load(npu, true).take_away(load_of(c));
+        if (post.size() == 1 && may_send(c) && contains(pre, post[0]))
+            load(post[0], false).take_away(load_of(c));
+    }
+
+    // The classes of one NPU's side.
+    std::vector<std::int32_t> classes_of(std::int32_t npu, bool ingress) const {
+        std::vector<bool> mine(classes_.sets.size());
+        for (std::int32_t set = 0; set < classes_.sets.size(); ++set)
+            mine[set] = contains(classes_.sets[set], npu);
+        std::vector<std::int32_t> result;
+        for (std::int32_t c = 0; c < count(); ++c)
+            if (ingress ? mine[classes_.post[c]] && must_receive(c, npu)
+                        : mine[classes_.pre[c]] && must_send(c, npu))
+                result.push_back(c);
+        return result;
     }
 
     // The links of an NPU's side as gates for chunks of `bytes` from at least `away`.
@@ -99,15 +143,21 @@ class NodeBounds {
         return ingress ? BoundKind::ingress : BoundKind::egress;
     }
 
+    // Most NPUs of large networks look like some other: what these prove is looked up.
     ps consider_plain(std::int32_t npu, bool ingress) {
         const auto& side = load(npu, ingress);
         const auto fluid = gates(npu, ingress, 0, 0);
+        std::vector<ps> key{ingress, side.chunks, side.bytes};
+        for (const auto& gate : fluid)
+            key.insert(key.end(), {gate.opens, gate.first, gate.gap, gate.bandwidth});
+        const auto [known, fresh] = plain_.try_emplace(std::move(key), 0);
+        if (!fresh) return known->second;
         const ps any = time_for_bytes(fluid, static_cast<double>(side.bytes));
         const ps counted =
             time_for_chunks(gates(npu, ingress, classes_.smallest, 0), crossing(side));
         const ps whole = std::max({any, counted, exact_bytes(side, fluid)});
         keep(whole, any, kind_of(ingress));
-        return whole;
+        return known->second = whole;
     }
 
     Crossing crossing(const Load& side) const {
@@ -139,7 +189,8 @@ class NodeBounds {
     }
 
     void consider_distances(std::int32_t npu, bool ingress) {
-        const auto rings = rings_around(npu, ingress, classes_.smallest);
+        const auto mine = classes_of(npu, ingress);
+        const auto rings = rings_around(npu, ingress, classes_.smallest, mine);
         const ps path = rings.front().first;
         if (path == never) return keep(never, never, BoundKind::path);
         ps whole = 0, any = 0;
@@ -147,7 +198,7 @@ class NodeBounds {
             const auto at = gates(npu, ingress, classes_.smallest, away);
             whole = std::max({whole, away, time_for_chunks(at, crossing(rest))});
         });
-        for_some(rings_around(npu, ingress, 0), [&](ps away, const Load& rest) {
+        for_some(rings_around(npu, ingress, 0, mine), [&](ps away, const Load& rest) {
             const auto at = gates(npu, ingress, 0, away);
             any = std::max({any, away, time_for_bytes(at, static_cast<double>(rest.bytes))});
         });
@@ -157,17 +208,17 @@ class NodeBounds {
 
     // (R, what comes from at least R away), for every distance R, from the farthest inwards.
     using Rings = std::vector<std::pair<ps, Load>>;
-    Rings rings_around(std::int32_t npu, bool ingress, std::int64_t bytes) {
+    Rings rings_around(std::int32_t npu, bool ingress, std::int64_t bytes,
+                       std::span<const std::int32_t> classes) const {
         const auto away = soonest(net_, cost_, bytes, npu, ingress);
         std::vector<std::pair<ps, std::int32_t>> order;
-        for (auto c : load(npu, ingress).classes)
+        for (auto c : classes)
             order.emplace_back(travel(c, npu, ingress, away), c);
         std::sort(order.rbegin(), order.rend());
         Rings rings;
         Load sum;
         for (const auto& [distance, c] : order) {
-            sum.chunks += classes_.count[c];
-            sum.bytes += classes_.bytes[c];
+            sum.add(load_of(c));
             if (rings.empty() || rings.back().first != distance) rings.push_back({distance, {}});
             rings.back().second = sum;
         }
@@ -187,6 +238,7 @@ class NodeBounds {
     const ChunkClasses& classes_;
     const Leads leads_;
     std::vector<Load> loads_;
+    std::map<std::vector<ps>, ps> plain_;  // by what a side has to move, and its gates
     NodeBound best_;
 };
 

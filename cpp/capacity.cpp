@@ -41,7 +41,7 @@ ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing) {
     const auto largest = static_cast<double>(crossing.largest);
     const double enough_bytes = crossing.bytes * (1 - sum_error(gates));
     return smallest(0, high, [&](ps time) {
-        std::int64_t through = 0;
+        __int128 through = 0;
         double bytes = 0;
         for (const auto& gate : gates) {
             if (time < std::max(gate.first, gate.opens)) continue;
@@ -51,8 +51,9 @@ ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing) {
                                   static_cast<double>(gate.bandwidth) * 1e-12 +
                               largest;
             const auto full = static_cast<double>(count) * largest;
-            through += count;
-            bytes += std::max(std::min(full, room), full - largest);
+            through += static_cast<__int128>(count) * gate.alike;
+            bytes += std::max(std::min(full, room), full - largest) *
+                     static_cast<double>(gate.alike);
             if (through >= crossing.chunks && bytes >= enough_bytes) return true;
         }
         return false;
@@ -75,21 +76,19 @@ ps time_for_bytes(std::span<const Gate> gates, double bytes) {
         for (const auto& gate : gates)
             if (middle >= static_cast<double>(gate.opens))
                 carried += std::max(0.0, middle - static_cast<double>(gate.first)) *
-                           static_cast<double>(gate.bandwidth);
+                           static_cast<double>(gate.bandwidth) * static_cast<double>(gate.alike);
         (carried >= bytes * 1e12 ? high : low) = middle;
     }
     return static_cast<ps>(std::floor(low * (1 - sum_error(gates))));
 }
 
-ps time_for_weight(std::span<const Gate> gates, std::span<const std::int64_t> weight,
-                   double needed) {
+ps time_for_weight(std::span<const Gate> gates, double needed) {
     if (needed <= 0) return 0;
     return smallest(0, never, [&](ps time) {
         double through = 0;
-        for (std::size_t i = 0; i < gates.size(); ++i) {
-            const auto& gate = gates[i];
+        for (const auto& gate : gates) {
             if (time < std::max(gate.first, gate.opens)) continue;
-            through += static_cast<double>(weight[i]) *
+            through += static_cast<double>(gate.bandwidth) * static_cast<double>(gate.alike) *
                        static_cast<double>((time - gate.first) / gate.gap + 1);
         }
         return through >= needed;

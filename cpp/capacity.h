@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// A link: nothing is across before it `opens`. From then on, as if the first of the smallest chunks
+// Links of one kind: nothing is across one before it `opens`. From then on, as if the first of the smallest chunks
 // were across at `first`, and another every `gap`, of which `overhead` is α and not bytes.
 struct Gate {
     ps opens;
@@ -16,6 +16,7 @@ struct Gate {
     ps gap;
     ps overhead;
     std::int64_t bandwidth;  // bytes per second
+    std::int64_t alike = 1;  // how many such links there are
 };
 
 // What must cross: whole chunks, no larger than `largest`.
@@ -35,8 +36,8 @@ ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing);
 ps time_for_bytes(std::span<const Gate> gates, double bytes);
 
 // The smallest T by which the gates can have let so many through that these, each weighed with its
-// gate's `weight`, make up `needed`. Only `opens`, `first` and `gap` of a gate count.
-ps time_for_weight(std::span<const Gate> gates, std::span<const std::int64_t> weight,
-                   double needed);
+// gate's weight, make up `needed`. Of a gate `opens`, `first` and `gap` count, and its weight is in
+// the place of `bandwidth`.
+ps time_for_weight(std::span<const Gate> gates, double needed);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "arrays.h"
@@ -13,13 +14,25 @@
 namespace weft::bindings {
 namespace {
 
+// Neighbours that are alike are counted together: builders number links of one kind in a row, and
+// a large network has millions of them.
 std::vector<Gate> gates(const Column<std::int64_t>& opens, const Column<std::int64_t>& first,
                         const Column<std::int64_t>& gap, const Column<std::int64_t>& overhead,
                         const Column<std::int64_t>& bandwidth) {
-    std::vector<Gate> result(first.size());
-    for (std::size_t i = 0; i < result.size(); ++i)
-        result[i] = {opens.data()[i], first.data()[i], gap.data()[i], overhead.data()[i],
-                     bandwidth.data()[i]};
+    const auto columns = {&opens, &first, &gap, &overhead, &bandwidth};
+    const auto as_before = [&](std::size_t i) {
+        return std::all_of(columns.begin(), columns.end(), [&](const auto* column) {
+            return column->data()[i] == column->data()[i - 1];
+        });
+    };
+    std::vector<Gate> result;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        if (i > 0 && as_before(i))
+            ++result.back().alike;
+        else
+            result.push_back({opens.data()[i], first.data()[i], gap.data()[i],
+                              overhead.data()[i], bandwidth.data()[i]});
+    }
     return result;
 }
 
@@ -59,7 +72,7 @@ void bind_bound(nb::module_& module) {
         "time_for_weight",
         [](Column<std::int64_t> opens, Column<std::int64_t> first, Column<std::int64_t> gap,
            Column<std::int64_t> weight, double needed) {
-            return time_for_weight(gates(opens, first, gap, gap, gap), view(weight), needed);
+            return time_for_weight(gates(opens, first, gap, gap, weight), needed);
         },
         nb::arg("opens"), nb::arg("first"), nb::arg("gap"), nb::arg("weight"), nb::arg("needed"));
 

@@ -1,6 +1,6 @@
 """What must happen: a collective among a group of NPUs, as chunks with pre- and postconditions."""
 
-from weft.collective.chunks import Chunks, Ends
+from weft.collective.chunks import Chunks, Ends, Sets
 from weft.collective.custom import Move, all_reduce_of, all_to_allv, custom, permutation
 from weft.collective.files import Plan, load_matrix, load_pattern, load_plan
 from weft.collective.groups import format_group, layout_groups, parse_group
@@ -18,6 +18,7 @@ __all__ = [
     "Move",
     "Plan",
     "Request",
+    "Sets",
     "all_reduce_of",
     "all_to_allv",
     "check_told",

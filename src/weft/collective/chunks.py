@@ -6,7 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Sets of NPUs: set ``s`` is ``members[offsets[s]:offsets[s + 1]]``, ascending."""
+
+    offsets: NDArray[np.int64]
+    members: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, sets: Sequence[ArrayLike]) -> Sets:
+        """Those listed, each ascending."""
+        members = [np.asarray(one, dtype=np.int32) for one in sets]
+        return cls(
+            np.cumsum([0, *(len(one) for one in members)], dtype=np.int64), np.concatenate(members)
+        )
+
+    def and_all(self) -> Sets:
+        """One set more: all NPUs of these, of which no two share one."""
+        offsets = np.append(self.offsets, self.offsets[-1] + len(self.members))
+        return Sets(offsets, np.concatenate([self.members, np.sort(self.members)]))
+
+
+def singles(group: ArrayLike) -> Sets:
+    """Set r is the group's r-th NPU alone."""
+    members = np.array(group, dtype=np.int32)
+    return Sets(np.arange(len(members) + 1, dtype=np.int64), members)
 
 
 class Ends:
@@ -96,7 +123,7 @@ class Chunks(Ends):
         offsets: NDArray[np.int64],
         pre: NDArray[np.int32],
         post: NDArray[np.int32],
-        sets: Sequence[NDArray[np.int32]],
+        sets: Sets,
         *,
         reduce: bool | NDArray[np.bool_],
     ) -> Chunks:
@@ -109,8 +136,8 @@ class Chunks(Ends):
             post[real],
             np.broadcast_to(np.asarray(reduce, dtype=np.bool_), sizes.shape)[real],
             np.full(int(real.sum()), -1, dtype=np.int32),
-            np.cumsum([0, *(len(s) for s in sets)], dtype=np.int64),
-            np.concatenate(sets).astype(np.int32),
+            sets.offsets,
+            sets.members,
         )
 
     @classmethod
@@ -192,11 +219,6 @@ def cut_each(sizes: NDArray[np.int64], pieces: int, alignment: int) -> NDArray[n
     marks: NDArray[np.int64] = (i * whole + i * rest // pieces) * unit
     marks[:, -1] = sizes
     return marks
-
-
-def singles(group: Sequence[int] | NDArray[np.int32]) -> list[NDArray[np.int32]]:
-    """Set r is the group's r-th NPU alone."""
-    return list(np.array(group, dtype=np.int32)[:, None])
 
 
 def cut(size: int, pieces: int, alignment: int) -> NDArray[np.int64]:

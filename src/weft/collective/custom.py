@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weft.collective.chunks import Chunks, cut, singles
+from weft.collective.chunks import Chunks, Sets, cut, singles
 from weft.collective.model import DEFAULT_ALIGNMENT, Collective
 from weft.errors import InputError
 from weft.units import MAX_BYTES
@@ -70,7 +70,7 @@ def custom(
         np.cumsum(sizes) - sizes,
         columns[:, 0],
         columns[:, 1],
-        [np.array(members, dtype=np.int32) for members in numbers],
+        Sets.of(list(numbers)),
         reduce=np.array([move.reduce for move in moves], dtype=np.bool_),
     )
     return _collective("custom", group, parts, chunks_per_share, alignment, relay)
@@ -82,8 +82,8 @@ def all_reduce_of(
     """All-Reduce of a buffer of `size` bytes cut in any number of pieces."""
     marks = cut(size, pieces, alignment)
     everyone = np.zeros(pieces, dtype=np.int32)
-    members = np.array(sorted(group), dtype=np.int32)
-    parts = Chunks.build(np.diff(marks), marks[:-1], everyone, everyone, [members], reduce=True)
+    members = Sets.of([sorted(group)])
+    parts = Chunks.build(np.diff(marks), marks[:-1], everyone, everyone, members, reduce=True)
     return _collective("all-reduce", group, parts, 1, alignment, relay=True)
 
 

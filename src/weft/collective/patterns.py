@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.collective.chunks import Chunks, singles
+from weft.collective.chunks import Chunks, Sets, singles
 
 Group = NDArray[np.int32]
 Marks = NDArray[np.int64]
@@ -70,11 +70,6 @@ def _each(group: Group, pieces: int) -> NDArray[np.int32]:
     return np.repeat(np.arange(len(group), dtype=np.int32), pieces // len(group))
 
 
-def _singles_and_all(group: Group) -> list[NDArray[np.int32]]:
-    """The group's NPUs alone, then the whole group."""
-    return [*singles(group), np.sort(group)]
-
-
 def _constant(value: int, pieces: int) -> NDArray[np.int32]:
     return np.full(pieces, value, dtype=np.int32)
 
@@ -83,7 +78,7 @@ def _of_one_buffer(
     marks: Marks,
     pre: NDArray[np.int32],
     post: NDArray[np.int32],
-    sets: list[NDArray[np.int32]],
+    sets: Sets,
     *,
     reduce: bool,
 ) -> Chunks:
@@ -93,29 +88,29 @@ def _of_one_buffer(
 def _all_gather(group: Group, _root: int, marks: Marks) -> Chunks:
     pieces = len(marks) - 1
     mine, everyone = _each(group, pieces), _constant(len(group), pieces)
-    return _of_one_buffer(marks, mine, everyone, _singles_and_all(group), reduce=False)
+    return _of_one_buffer(marks, mine, everyone, singles(group).and_all(), reduce=False)
 
 
 def _reduce_scatter(group: Group, _root: int, marks: Marks) -> Chunks:
     pieces = len(marks) - 1
     mine, everyone = _each(group, pieces), _constant(len(group), pieces)
-    return _of_one_buffer(marks, everyone, mine, _singles_and_all(group), reduce=True)
+    return _of_one_buffer(marks, everyone, mine, singles(group).and_all(), reduce=True)
 
 
 def _all_reduce(group: Group, _root: int, marks: Marks) -> Chunks:
     everyone = _constant(0, len(marks) - 1)
-    return _of_one_buffer(marks, everyone, everyone, [np.sort(group)], reduce=True)
+    return _of_one_buffer(marks, everyone, everyone, Sets.of([np.sort(group)]), reduce=True)
 
 
 def _broadcast(group: Group, root: int, marks: Marks) -> Chunks:
     pieces = len(marks) - 1
-    sets = [group[root : root + 1], np.sort(group)]
+    sets = Sets.of([group[root : root + 1], np.sort(group)])
     return _of_one_buffer(marks, _constant(0, pieces), _constant(1, pieces), sets, reduce=False)
 
 
 def _reduce(group: Group, root: int, marks: Marks) -> Chunks:
     pieces = len(marks) - 1
-    sets = [group[root : root + 1], np.sort(group)]
+    sets = Sets.of([group[root : root + 1], np.sort(group)])
     return _of_one_buffer(marks, _constant(1, pieces), _constant(0, pieces), sets, reduce=True)
 
 

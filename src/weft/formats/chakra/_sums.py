@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.collective import Chunks, Collective
+from weft.collective import Chunks, Collective, Sets
 from weft.errors import FormatError
 from weft.formats.chakra._carried import ALIGNMENTS, Carried, same_chunk
 from weft.formats.chakra._flows import Flows
@@ -110,6 +110,6 @@ def _demand(
             return demand, numbers
     cut = np.array(sizes, dtype=np.int64)
     same = np.zeros(len(sizes), dtype=np.int32)
-    members = [np.array(sorted(group), dtype=np.int32)]
+    members = Sets.of([sorted(group)])
     parts = Chunks.build(cut, np.cumsum(cut) - cut, same, same, members, reduce=True)
     return Collective("all-reduce", tuple(group), total, parts=parts), list(range(len(sizes)))
