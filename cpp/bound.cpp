@@ -120,8 +120,10 @@ class NodeBounds {
 
     // The links of an NPU's side as gates for chunks of `bytes` from at least `away`.
     std::vector<Gate> gates(std::int32_t npu, bool ingress, std::int64_t bytes, ps away) const {
+        const auto links = (ingress ? net_.in : net_.out)[npu];
         std::vector<Gate> result;
-        for (auto link : (ingress ? net_.in : net_.out)[npu]) {
+        result.reserve(links.size());
+        for (auto link : links) {
             const auto bandwidth = net_.speed[link].bandwidth;
             const auto latency = net_.speed[link].latency;
             const ps held = serialization(bytes, bandwidth) + (cost_.blocking ? latency : 0);
@@ -147,7 +149,9 @@ class NodeBounds {
     ps consider_plain(std::int32_t npu, bool ingress) {
         const auto& side = load(npu, ingress);
         const auto fluid = gates(npu, ingress, 0, 0);
-        std::vector<ps> key{ingress, side.chunks, side.bytes};
+        std::vector<ps> key;
+        key.reserve(3 + 4 * fluid.size());
+        key.insert(key.end(), {ingress, side.chunks, side.bytes});
         for (const auto& gate : fluid)
             key.insert(key.end(), {gate.opens, gate.first, gate.gap, gate.bandwidth});
         const auto [known, fresh] = plain_.try_emplace(std::move(key), 0);

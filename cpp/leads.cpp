@@ -46,6 +46,7 @@ Leads find_leads(const Network& net, CostModel cost) {
     const auto narrowest_on = through_switches(net, true, never - 1, never, narrow, std::less<>{});
 
     Leads leads;
+    for (auto* column : {&leads.once, &leads.across, &leads.out_of}) column->reserve(net.links());
     for (std::int32_t link = 0; link < net.links(); ++link) {
         const auto src = net.src[link], dst = net.dst[link];
         const auto bandwidth = net.speed[link].bandwidth;

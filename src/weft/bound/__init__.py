@@ -78,7 +78,7 @@ def lower_bound(
     classes = ChunkClasses.of(chunks)
     bound = Bound(0, "none", 0)
     for prove, budget in (
-        (node_bound, _NODE_BUDGET),
+        (node_bound, max(_NODE_BUDGET, topology.links + topology.nodes)),  # one NPU's distances
         (gossip_bound, 0),
         (flow_bound, _FLOW_BUDGET),
         (cut_bound, _CUT_BUDGET),

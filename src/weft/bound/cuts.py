@@ -21,6 +21,8 @@ from weft.topology.model import Topology
 
 _MOST_SEARCHES = 64  # each way
 _LANDMARKS = 6  # for sweeps; the work grows with the square
+_VISITS_A_SWEEP = 70  # of each link, at the least
+_VISITS_A_FLOW = 1000  # on networks so large that it matters: as many as they are deep, or more
 _MOST_ENDS = 64  # of the links of a cut, for which distances are worth their time
 
 Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, supply, sinks
@@ -37,11 +39,14 @@ def cut_bound(
     """The tightest cut; `known` picoseconds are proven already for any chunking.
 
     Cuts swept through the network come first: those for all chunks together. The others are
-    searched for chunks with the same takers, or the same contributors, at a time.
+    searched for chunks with the same takers, or the same contributors, at a time. What the budget
+    does not reach for by far is left out.
     """
+    if budget < _VISITS_A_SWEEP * topology.links:
+        return 0, "none", 0
     swept = sweep_of_sets(topology, classes, _LANDMARKS)
     time, ideal = bound_of_cut(topology, classes, cost, swept) if swept.any() else (0, 0)
-    if time >= enough:
+    if time >= enough or budget < _VISITS_A_FLOW * topology.links:
         return time, "cut", ideal
     seconds = max(known, ideal) / 1e12
     searches = list(_searches(topology, classes))
