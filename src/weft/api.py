@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.bound import Bound, lower_bound
+from weft.bound import Bound, demand_bound, lower_bound
 from weft.collective import Collective
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError
@@ -136,7 +136,10 @@ def bound_of(algorithm: Algorithm) -> Bound:
     """The lower bound for what a timed algorithm does, searched no further than its own time."""
     if algorithm.topology is None or algorithm.cost is None:
         raise InputError("an algorithm that was not made for a network has no bound")
-    return lower_bound(algorithm.topology, algorithm.chunks, algorithm.cost, enough=algorithm.time)
+    topology, cost, enough = algorithm.topology, algorithm.cost, algorithm.time
+    if len(algorithm.demands) == 1:
+        return demand_bound(topology, algorithm.demands[0], cost, enough=enough)
+    return lower_bound(topology, algorithm.chunks, cost, enough=enough)
 
 
 def load(path: str | Path, hints: Hints | None = None, *, kind: str | None = None) -> Algorithm:

@@ -14,18 +14,21 @@ from weft.bound.classes import ChunkClasses
 from weft.bound.cuts import cut_bound
 from weft.bound.flows import flow_bound, quick_flow_bound
 from weft.bound.nodes import gossip_bound, node_bound
-from weft.collective import Chunks
+from weft.bound.symmetric import applies, symmetric_bounds
+from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
 from weft.units import NEVER, PS_PER_US
 
-__all__ = ["Bound", "lower_bound", "quick_bound"]
+__all__ = ["Bound", "demand_bound", "lower_bound", "quick_bound"]
 
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
 _CUT_BUDGET = 60_000_000
 _FLOW_BUDGET = 60_000_000
 _QUICK_BUDGET = 10_000
+
+_MOST_LISTED = 1 << 20  # chunks of one collective, where there is a bound without a table
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,24 @@ def lower_bound(
         if bound.time >= enough:
             break
     return bound
+
+
+def demand_bound(
+    topology: Topology, demand: Collective, cost: CostModel, *, enough: int = NEVER
+) -> Bound:
+    """The same for one collective, whose chunks may be too many to list.
+
+    On networks that look alike from every NPU, what one of them sends says much of All-to-All;
+    chunks are listed only if that does not reach `enough`, and there are not too many.
+    """
+    if not applies(topology, demand):
+        return lower_bound(topology, demand.chunks, cost, enough=enough)
+    bound = Bound(0, "none", 0)
+    for time, kind, ideal in symmetric_bounds(topology, demand, cost, enough):
+        bound = bound.stronger(Bound(time, kind, ideal))
+    if bound.time >= enough or demand.chunk_count > _MOST_LISTED:
+        return bound
+    return bound.stronger(lower_bound(topology, demand.chunks, cost, enough=enough))
 
 
 def quick_bound(

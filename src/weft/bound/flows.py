@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.bound.classes import ChunkClasses
+from weft.bound.lengths import Carriers, Lengths, Price, whole_lengths
 from weft.bound.nodes import Proof
 from weft.bound.sweeps import best_sweep
 from weft.cost import CostModel
@@ -22,13 +23,10 @@ from weft.topology.model import Topology
 
 _THREADS = 2
 _PARALLEL = 1_000_000  # link visits of one routing that are worth a second thread
-_LONGEST = 2.0**40  # whole lengths: distances stay below 2^63
 _POLISHES = 1000  # steps of the last search; with fewer than that by far it gains nothing
 _SMALLEST_STRIDE = 1e-3
 _MET = 1 - 1e-7
 
-Lengths = NDArray[np.int64]
-Price = NDArray[np.float64]  # per link: length times capacity, one in sum
 _Amounts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]  # by source: to, how much
 
 
@@ -152,23 +150,12 @@ class Flows:
         return self.offsets, self.dst, self.classes.count[self.rows]
 
     @cached_property
-    def held(self) -> NDArray[np.int64]:
-        """What α adds to each hold of a link."""
-        blocking = self.cost.latency_model == "blocking"
-        return self.topology.latency if blocking else np.zeros_like(self.topology.latency)
+    def links(self) -> Carriers:
+        return Carriers(self.topology, self.cost, self.classes.smallest, self.classes.largest)
 
-    @cached_property
-    def gap(self) -> NDArray[np.int64]:
-        """How long the smallest chunk holds each link."""
-        return _core.serialization(self.classes.smallest, self.topology.bandwidth) + self.held
-
-    @cached_property
+    @property
     def capacity(self) -> NDArray[np.float64]:
-        """Bytes a second of chunks moved whole: where α blocks, each costs an α as well."""
-        if self.classes.smallest == self.classes.largest:
-            return self.classes.largest / (self.gap / 1e12)
-        alpha = self.held / 1e12 / self.classes.largest
-        return np.asarray(1 / (1 / self.topology.bandwidth + alpha), dtype=np.float64)
+        return self.links.capacity
 
     def total(self, lengths: Lengths) -> float:
         """All bytes times the distance each has to go."""
@@ -186,7 +173,7 @@ class Flows:
 
         All links alike in time; or 1 on the links of a cut, where only what crosses it counts.
         """
-        alike = _whole(1 / self.capacity)
+        alike = whole_lengths(1 / self.capacity)
         total = self.total(alike)
         below = best_sweep(
             self.topology, self.capacity, self.src, self.dst, self.bytes[2], landmarks
@@ -216,7 +203,7 @@ class Flows:
                 break
             step = stride * (min(best * 1.1, least) - best) / slope
             tried = _on_simplex(price + step * ahead)
-            whole = _whole(tried / self.capacity)
+            whole = whole_lengths(tried / self.capacity)
             total, found = self._route(whole)
             seconds = total / float(whole @ self.capacity)
             change = found / self.capacity - loads
@@ -234,21 +221,11 @@ class Flows:
 
     def prove(self, lengths: Lengths, total: float) -> tuple[int, int]:
         """Picoseconds, for whole chunks and for any chunking, rounded down."""
-        if total <= 0:
-            return 0, 0
-        used = np.flatnonzero(lengths)
         if self.classes.smallest == self.classes.largest:
             chunks = total / self.classes.largest
         else:
             chunks = _core.shortest_routing(self.network, lengths, *self.chunks, self.threads)[0]
-        once, across = (lead[used] for lead in _core.leads(self.network, self.cost.core))
-        held, gap, weight = self.held[used], self.gap[used], lengths[used]
-        opens = held + once
-        bandwidth = self.topology.bandwidth[used].astype(float)
-        ideal = _fluid(opens, held + across, weight * bandwidth, total)
-        exact = _fluid(opens, across, weight * self.capacity[used], total)
-        counted = _core.time_for_weight(gap + once, gap + across, gap, weight, chunks * (1 - 1e-9))
-        return max(ideal, exact, counted), ideal
+        return self.links.prove(lengths, total, chunks)
 
 
 def _farthest(
@@ -258,18 +235,6 @@ def _farthest(
     away = _core.distances(topology.core, int(npu), reverse)[others]
     farthest: np.int32 = others[away.argmax()]
     return farthest
-
-
-def _fluid(opens: NDArray[np.int64], first: NDArray[np.int64], rate: Price, total: float) -> int:
-    """When links of these rates (length times bytes a second) can have carried `total`."""
-    scale = 2.0**60 / float(rate.max())
-    whole = np.ceil(rate * scale * (1 + 1e-12)).astype(np.int64)
-    return _core.time_for_bytes(opens, first, whole, total * scale * (1 - 1e-12))
-
-
-def _whole(lengths: NDArray[np.float64]) -> Lengths:
-    whole: Lengths = np.rint(lengths * (_LONGEST / lengths.max())).astype(np.int64)
-    return whole
 
 
 def _on_simplex(point: Price) -> Price:

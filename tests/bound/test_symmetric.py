@@ -1,0 +1,116 @@
+"""All-to-All on networks that look alike from every NPU: bounds without a table of chunks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.strategies import ALPHAS, COSTS, GB_S, US, Case
+from weft.bound import Bound, demand_bound, lower_bound
+from weft.bound.symmetric import applies, symmetric_bounds
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.topology import Topology, load_topology
+from weft.units import NEVER
+
+
+def bound_of(network: Topology, demand: Collective, cost: CostModel) -> Bound:
+    """The symmetric bound alone."""
+    assert applies(network, demand)
+    bound = Bound(0, "none", 0)
+    for proof in symmetric_bounds(network, demand, cost, NEVER):
+        bound = bound.stronger(Bound(*proof))
+    return bound
+
+
+@st.composite
+def products(draw: st.DrawFn, most: int = 16) -> Topology:
+    """Rings, switches and full meshes multiplied, with a speed of its own for each."""
+    wirings = draw(st.lists(st.sampled_from(["ring", "fc", "switch"]), min_size=1, max_size=3))
+    sizes: list[int] = []
+    for _ in wirings:
+        sizes.append(draw(st.integers(1, max(1, min(5, most // math.prod(sizes))))))
+    if math.prod(sizes) == 1:
+        sizes[0] = 3
+    spec = "*".join(f"{wiring}:{size}" for wiring, size in zip(wirings, sizes, strict=True))
+    rates = [draw(st.sampled_from([GB_S, 2 * GB_S, 7_777_777])) for _ in wirings]
+    return load_topology(spec, rates, [draw(ALPHAS) for _ in wirings])
+
+
+@settings(max_examples=60, deadline=None)
+@given(products(), st.sampled_from([1, 100, 4096, 5000]), st.sampled_from([1, 2]), COSTS)
+def test_no_algorithm_is_faster(
+    network: Topology, share: int, chunks: int, cost: CostModel
+) -> None:
+    demand = Collective.of("all-to-all", network.members, share * network.npus + 7, chunks)
+    result = Case(network, demand, cost, 0).run()
+    assert result.verified, result.verdict.violation
+    bound = bound_of(network, demand, cost)
+    assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
+
+
+@settings(max_examples=30, deadline=None)
+@given(products(), COSTS)
+def test_as_strong_as_all_pairs(network: Topology, cost: CostModel) -> None:
+    """Without α the best lengths are alike wherever translations take a link."""
+    network = network.with_links(latency=0)
+    demand = Collective.of("all-to-all", network.members, 4096 * network.npus)
+    all_pairs = lower_bound(network, demand.chunks, cost)
+    assert bound_of(network, demand, cost).ideal >= all_pairs.ideal * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spec", "busiest"),
+    [
+        ("torus:8x8x8", 64 * 16 / 2),
+        ("torus:4x6", 4 * 9 / 2),
+        ("ring:7", 12 / 2),
+        ("hypercube:5", 16),
+        ("fc:5*fc:4", 5),
+        ("switch:6*ring:3", 3 * 5),
+        ("torus:32x32x32", 1024 * 256 / 2),
+    ],
+)
+def test_the_busiest_dimension(spec: str, busiest: float) -> None:
+    """Chunks a pair times the hops of a line, over the links of an NPU along it."""
+    network = load_topology(spec, [GB_S], [US])
+    demand = Collective.of("all-to-all", network.members, 1024 * network.npus)
+    slot = 1024 * 1000 + US  # α blocks
+    switched = US if "switch" in spec else 0  # the other link of the way
+    found = bound_of(network, demand, CostModel("blocking"))
+    assert (found.time, found.kind) == (math.ceil(busiest) * slot + switched, "flow")
+
+
+def test_a_speed_for_each_dimension() -> None:
+    network = load_topology("torus:4x4", [4 * GB_S, GB_S], [0, 0])
+    demand = Collective.of("all-to-all", network.members, 1024 * 16)
+    assert bound_of(network, demand, CostModel()).time == 8 * 1024 * 1000
+
+
+def test_chunks_need_not_be_listed() -> None:
+    network = load_topology("torus:32x32x32")
+    demand = Collective.of("all-to-all", network.members, network.npus << 20)
+    assert demand_bound(network, demand, CostModel()).kind == "flow"
+
+
+def test_only_where_everybody_takes_part() -> None:
+    network, cost = load_topology("torus:4x4"), CostModel()
+    some = Collective.of("all-to-all", range(8), 4096)
+    assert not applies(network, some)
+    assert demand_bound(network, some, cost) == lower_bound(network, some.chunks, cost)
+    assert not applies(network.without(npus=[3]), some)
+    assert not applies(load_topology("mesh:4x4"), Collective.of("all-to-all", range(16), 4096))
+
+
+def test_sums_of_distances_do_not_depend_on_ranks() -> None:
+    network = load_topology("torus:3x5")
+    order = np.random.default_rng(0).permutation(15)
+    bounds = {
+        bound_of(network, Collective.of("all-to-all", group, 1 << 20), CostModel())
+        for group in (network.members, order)
+    }
+    assert len(bounds) == 1
