@@ -10,6 +10,7 @@ void bind_chakra(nanobind::module_& module);
 void bind_multitree(nanobind::module_& module);
 void bind_periodic(nanobind::module_& module);
 void bind_network(nanobind::module_& module);
+void bind_rounds(nanobind::module_& module);
 void bind_steiner(nanobind::module_& module);
 void bind_symmetric(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);

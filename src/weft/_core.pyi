@@ -57,6 +57,30 @@ def match(
     threads: int,
     progress: Progress,
 ) -> Schedule: ...
+def run_rounds(
+    network: Network,
+    period: Int32,  # of each link, in rounds
+    lag: Int32,
+    owner: Int32,  # of each chunk
+    seed: int,
+    threads: int,
+    file: int,  # an open file to write the log into
+    at: int,  # from this byte on
+    progress: Progress,
+) -> tuple[Int64, int, bool]:
+    """Offsets of the rounds, how many entries there are, and whether all got everything.
+
+    Raises OSError if the log cannot be written.
+    """
+
+def round_entries(
+    log: NDArray[np.uint8],
+    offsets: Int64,
+    links: int,
+    wide: bool,
+    count: int,  # to expect
+    some: Int32 | None,  # only of these links, in ascending order; None for all
+) -> tuple[Int32, Int32, Int32, int]: ...  # round, link, chunk, damaged round or -1
 def unicast(
     network: Network,
     cost: CostModel,

@@ -1,0 +1,28 @@
+// Reads logs of rounds: what every link of a network carries in every round.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace weft {
+
+// As `RoundLog` in Python describes it.
+struct RoundLogView {
+    std::span<const std::uint8_t> log;
+    std::span<const std::int64_t> offsets;
+    std::int64_t links;
+    bool wide;  // chunks' numbers have four bytes, else two
+};
+
+// What is carried, in order of rounds, and of links in a round.
+struct RoundEntries {
+    std::vector<std::int32_t> round, link, chunk;
+    std::int64_t damaged = -1;  // a round that is not what it should be; then the rest is missing
+};
+
+// All entries; or only those of some links, in ascending order. `count`: how many to expect.
+RoundEntries round_entries(const RoundLogView& view, std::int64_t count);
+RoundEntries round_entries(const RoundLogView& view, std::span<const std::int32_t> links);
+
+}  // namespace weft
