@@ -72,9 +72,9 @@ def synthesize(
     alignment
         With a name: chunk boundaries fall on multiples of this many bytes.
     method
-        ``matching``, ``rounds``, ``symmetric``, ``unicast``, ``trees``, ``steiner`` or a key of
-        `weft.baselines.BASELINES` to use that method only; ``auto`` for the best of those that
-        fit.
+        ``matching``, ``rounds``, ``symmetric``, ``periodic``, ``unicast``, ``trees``, ``steiner``
+        or a key of `weft.baselines.BASELINES` to use that method only; ``auto`` for the best of
+        those that fit.
     scratch
         Folder for rows that are too many for memory, by default the system's for temporary
         files. `Result.save` into the same file system need not copy them.

@@ -29,7 +29,7 @@ def made(
     topology: Topology, size: int, chunks: int = 1, model: str = "blocking", threads: int = 2
 ) -> Algorithm:
     demand = Collective.of("all-reduce", topology.members, size, chunks)
-    return plan_periodic(topology, Settings(CostModel(model), 0, threads), demand)
+    return plan_periodic(topology, Settings(CostModel(model), 0, threads), [demand])
 
 
 def listed(algorithm: Algorithm) -> Algorithm:
@@ -93,7 +93,7 @@ def test_what_it_cannot_plan_is_refused() -> None:
         topology = load_topology(spec)
         demand = Collective.of(kind, topology.members, 4096)
         with pytest.raises(InputError, match=reason):
-            plan_periodic(topology, Settings(CostModel(), 0, 1), demand)
+            plan_periodic(topology, Settings(CostModel(), 0, 1), [demand])
     with pytest.raises(InputError, match="all alike"):
         made(load_topology("mesh:3x3", "50GB/s,25GB/s"), 4096)
     with pytest.raises(UnreachableError):

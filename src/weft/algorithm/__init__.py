@@ -7,6 +7,7 @@ from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
+from weft.algorithm.unnamed import UnnamedFile
 from weft.algorithm.weaving import Program, Woven, weave
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Routes",
     "SymmetricRows",
     "Transfers",
+    "UnnamedFile",
     "Woven",
     "cells_of",
     "last_ends",

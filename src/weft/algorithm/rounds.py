@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft import _core
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
+from weft.algorithm.unnamed import UnnamedFile
+from weft.errors import InputError
+from weft.topology.model import Topology
+from weft.topology.twins import twin_links
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
 
+LOG_BEGINS = 64
+"""Bytes that are left free before a log in a file: for what else is to be said of it."""
+_NO_TIMES = np.empty(0, dtype=np.int64)
 NARROW_CHUNKS = 1 << 16
 """Up to so many chunks a chunk's number takes two bytes in the log; beyond, four."""
 
@@ -28,7 +37,8 @@ class RoundLog(CompactRows):
     A Reduce-Scatter is the same log run backwards: what goes over link l from ``r * slot`` on
     goes, as a partial sum, over the link's twin (same speed, the other way) so that it ends, for
     the largest chunk, as long before the end of the All-Gather as the copy starts after its
-    beginning. An All-Reduce is the one, then the other. The collective's kind says which.
+    beginning; that end is the one it would have if all chunks were as large as the largest. An
+    All-Reduce is the one, then the other. The collective's kind says which.
 
     Attributes
     ----------
@@ -44,25 +54,170 @@ class RoundLog(CompactRows):
         of 8 bytes.
     offsets
         Where each round begins in `log`, and where the last ends (int64).
+    phases
+        How often the log is run: twice for an All-Reduce, else once.
+    file
+        The file without a name in which the log lies, if it does.
     """
 
     slot: int
     count: int
     log: NDArray[np.uint8]
     offsets: NDArray[np.int64]
+    phases: int = 1
+    file: UnnamedFile | None = None
 
     @property
     def rounds(self) -> int:
         return len(self.offsets) - 1
 
     def __len__(self) -> int:
-        return self.count  # twice for an All-Reduce
+        return self.count * self.phases
 
     def time(self, algorithm: Algorithm) -> int:
-        raise NotImplementedError
+        if self.count == 0:
+            return 0
+        costs = _Costs.of(algorithm)
+        if costs.kind == "reduce-scatter":
+            _, end = costs.sums(self._first(costs), self.slot, self._span(costs))
+            return int(end.max(initial=0))
+        _, end = costs.copies(self._last(costs), self.slot)
+        return int(end.max(initial=0)) + (self._span(costs) if costs.kind == "all-reduce" else 0)
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
-        raise NotImplementedError
+        costs = _Costs.of(algorithm)
+        mine = np.flatnonzero((costs.topology.src == npu) | (costs.topology.dst == npu))
+        return self._transfers(costs, self._entries(costs, mine.astype(np.int32)))
 
     def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
-        raise NotImplementedError
+        """All rows, by start, and those that start together by link; sums before copies."""
+        costs = _Costs.of(algorithm)
+        rows = self._transfers(costs, self._entries(costs))
+        return rows, Routes.of_links(costs.topology.links)
+
+    def _span(self, costs: _Costs) -> int:
+        """When the All-Gather would end if all chunks were as large as the largest."""
+        last = self._last(costs)
+        ends = last.round.astype(np.int64) * self.slot + costs.longest[last.link]
+        return int(ends.max(initial=0))
+
+    def _first(self, costs: _Costs) -> _Entries:
+        """Entries of the first rounds: run backwards, one of them is the last to end."""
+        begin = self._used(costs)[0]
+        return self._entries(costs, begin=begin, end=begin + costs.rounds(self.slot))
+
+    def _last(self, costs: _Costs) -> _Entries:
+        """Entries of the last rounds: one of them is the last to end."""
+        end = self._used(costs)[1]
+        return self._entries(costs, begin=end - costs.rounds(self.slot), end=end)
+
+    def _used(self, costs: _Costs) -> tuple[int, int]:
+        """The first round with entries, and the one after the last."""
+        bitmap = -(-costs.topology.links // 64) * 8
+        used = np.flatnonzero(np.diff(self.offsets) > bitmap)
+        return (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
+
+    def _entries(
+        self,
+        costs: _Costs,
+        links: NDArray[np.int32] | None = None,
+        *,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> _Entries:
+        """What is carried in some rounds, over some links or over all."""
+        begin = max(begin, 0)
+        end = self.rounds if end is None else min(end, self.rounds)
+        round_, link, chunk, damaged = _core.round_entries(
+            self.log,
+            self.offsets[begin : end + 1],
+            costs.topology.links,
+            len(costs.bytes) > NARROW_CHUNKS,
+            self.count if (begin, end) == (0, self.rounds) else 0,
+            links,
+        )
+        if damaged >= 0 or int(chunk.max(initial=0)) >= len(costs.bytes):
+            where = f"round {begin + damaged}" if damaged >= 0 else "a chunk's number"
+            raise InputError(f"the log of rounds is damaged: {where} is not as it should be")
+        return _Entries(round_ + np.int32(begin), link, chunk)
+
+    def _transfers(self, costs: _Costs, entries: _Entries) -> Transfers:
+        """The rows that entries stand for, those of a Reduce-Scatter first."""
+        span = self._span(costs)
+        sums, copies = costs.kind != "all-gather", costs.kind != "reduce-scatter"
+        start, end = costs.sums(entries, self.slot, span) if sums else (_NO_TIMES, _NO_TIMES)
+        back = costs.twins[entries.link] if sums else entries.link[:0]
+        order = np.lexsort((back, start))
+        begin = span if sums else 0
+        there = slice(None) if copies else slice(0)  # the log has the order of the rows
+        copy_start, copy_end = costs.copies(entries, self.slot)
+        link = np.concatenate([back[order], entries.link[there]])
+        return Transfers(
+            np.concatenate([entries.chunk[order], entries.chunk[there]]),
+            costs.topology.src[link],
+            costs.topology.dst[link],
+            np.arange(len(link)) < len(order),
+            link,
+            np.concatenate([start[order], begin + copy_start[there]]),
+            np.concatenate([end[order], begin + copy_end[there]]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    round: NDArray[np.int32]
+    link: NDArray[np.int32]
+    chunk: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class _Costs:
+    """What the transfers of a log take; `longest` is by link, for the largest chunk."""
+
+    kind: str
+    topology: Topology
+    bytes: NDArray[np.int64]
+    longest: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, algorithm: Algorithm) -> _Costs:
+        topology, demand = algorithm.topology, algorithm.demands[0]
+        assert topology is not None
+        sizes = demand.chunks.bytes
+        longest = _core.serialization(demand.largest_chunk, topology.bandwidth) + topology.latency
+        return cls(demand.kind, topology, sizes, longest)
+
+    @cached_property
+    def twins(self) -> NDArray[np.int32]:
+        twins = twin_links(self.topology)
+        if twins is None:
+            raise InputError(f"{self.topology.name}: some links have none the other way for sums")
+        return twins
+
+    def rounds(self, slot: int) -> int:
+        """After how many rounds even the longest transfer of the first of them has ended."""
+        return 1 - (-int(self.longest.max(initial=0)) // slot)
+
+    def copies(self, entries: _Entries, slot: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """When copies start and end."""
+        start = entries.round.astype(np.int64) * slot
+        return start, start + self._durations(entries)
+
+    def sums(
+        self, entries: _Entries, slot: int, span: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """When the sums start and end that entries are if run backwards from `span` on."""
+        start = span - entries.round.astype(np.int64) * slot - self.longest[entries.link]
+        return start, start + self._durations(entries)
+
+    def _durations(self, entries: _Entries) -> NDArray[np.int64]:
+        """How long transfers take: there are few sizes of chunks."""
+        sizes, size_of = np.unique(self.bytes, return_inverse=True)
+        durations = np.stack(
+            [
+                _core.serialization(int(size), self.topology.bandwidth) + self.topology.latency
+                for size in sizes
+            ]
+        )
+        found: NDArray[np.int64] = durations[size_of[entries.chunk], entries.link]
+        return found

@@ -48,7 +48,7 @@ method_option = click.option(
     default="auto",
     metavar="NAME",
     show_default=True,
-    help="Use one method only: matching, rounds, symmetric, unicast, trees, steiner, or a "
+    help="Use one method only: matching, rounds, symmetric, periodic, unicast, trees, steiner, or a "
     "classical algorithm that `weft compare --help` lists.",
 )
 

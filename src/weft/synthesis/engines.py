@@ -34,6 +34,7 @@ METHODS = (
     "matching",
     "rounds",
     "symmetric",
+    "periodic",
     "unicast",
     "trees",
     "steiner",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from weft import _core
@@ -13,11 +15,14 @@ from weft.synthesis.engines import Settings
 from weft.topology.model import Topology
 
 
-def why_not_periodic(topology: Topology, demand: Collective) -> str | None:
-    """Why there are no periodic trees for a collective; None if there are."""
+def why_not_periodic(topology: Topology, demands: Sequence[Collective]) -> str | None:
+    """Why there are no periodic trees for these collectives; None if there are."""
+    if len(demands) > 1:
+        return "plans one collective at a time"
+    demand = demands[0]
     if demand.kind != "all-reduce":
         return f"plans all-reduce, not {demand.kind}"
-    if set(demand.group) != set(topology.members.tolist()):
+    if len(demand.group) != len(topology.members):  # they are there: that has been checked
         return "plans collectives of all NPUs"
     if topology.switches:
         return "plans networks without switches"
@@ -26,7 +31,9 @@ def why_not_periodic(topology: Topology, demand: Collective) -> str | None:
     return None
 
 
-def plan_periodic(topology: Topology, settings: Settings, demand: Collective) -> Algorithm:
+def plan_periodic(
+    topology: Topology, settings: Settings, demands: Sequence[Collective]
+) -> Algorithm:
     """Trees found by the core, and the chunks shared out among them.
 
     Raises
@@ -36,9 +43,10 @@ def plan_periodic(topology: Topology, settings: Settings, demand: Collective) ->
     UnreachableError
         Some NPU cannot be reached.
     """
-    reason = why_not_periodic(topology, demand)
+    reason = why_not_periodic(topology, demands)
     if reason is not None:
         raise InputError(f"method periodic {reason}; use auto")
+    demand = demands[0]
     push = int(_core.serialization(demand.largest_chunk, topology.bandwidth[:1]).sum())
     latency = int(topology.latency[:1].sum())
     held = push + (latency if settings.cost.latency_model == "blocking" else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from weft.bound import quick_bound
 from weft.clock import fits_clock
 from weft.collective import Chunks, Collective
 from weft.synthesis.engines import Settings, plan, plan_any
+from weft.synthesis.periodic import plan_periodic, why_not_periodic
 from weft.synthesis.reductions import all_reduce, backwards
+from weft.synthesis.rounds import plan_rounds, suits_rounds
 from weft.synthesis.schedule import Schedule, transfers_of
 from weft.synthesis.symmetric import (
     check_symmetric,
@@ -28,6 +31,8 @@ _CLOSE, _CLOSE_ENOUGH = 1.01, 1.03
 # Plans are small up to so many chunks, each for so many NPUs; beyond the other nothing is tried.
 _FEW_DELIVERIES, _MOST_DELIVERIES = 1 << 13, 1 << 17
 _MOST_SEARCHED = 1 << 22  # transfers: beyond, nothing is tried beside a symmetric plan
+# A plan by rounds or periodic trees is held against others if it leaves more than this.
+_NEAR = 1.005
 # Of these large plans have been tried by trees already.
 _BY_TREES = ("all-reduce", "broadcast", "reduce")
 
@@ -61,6 +66,35 @@ def worth_searching(topology: Topology, alike: Algorithm, floor: float) -> bool:
 
 def searched(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """The same without what only networks have that look alike from every NPU."""
+    if settings.method == "rounds":
+        return plan_rounds(topology, settings, demands)
+    if settings.method == "periodic":
+        return plan_periodic(topology, settings, demands)
+    if settings.method != "auto" or not suits_rounds(topology, settings, demands):
+        return _listed(topology, settings, demands)
+    first = _compact(topology, settings, demands)
+    if len(first) > _MOST_SEARCHED:
+        return first
+    if first.time <= quick_bound(topology, demands[0].chunks, settings.cost) * _NEAR:
+        return first
+    listed = _listed(topology, settings, demands)
+    return first if first.time <= listed.time else listed
+
+
+def _compact(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
+    """By rounds; or an All-Reduce by periodic trees, where its two halves cannot be as good."""
+    if why_not_periodic(topology, demands) is not None:
+        return plan_rounds(topology, settings, demands)
+    by_trees = plan_periodic(topology, settings, demands)
+    half = replace(demands[0], kind="all-gather")
+    if by_trees.time <= 2 * quick_bound(topology, half.chunks, settings.cost):
+        return by_trees
+    by_rounds = plan_rounds(topology, settings, demands)
+    return by_rounds if by_rounds.time <= by_trees.time else by_trees
+
+
+def _listed(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
+    """The same as a table of transfers."""
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
     first = timed(topology, settings, demands, *_phases(topology, settings, demands, chunks))
     deliveries = _deliveries(chunks)

@@ -12,8 +12,9 @@ from weft.collective import Chunks, Collective
 from weft.errors import UnreachableError
 from weft.reachability import unreachable
 from weft.synthesis.engines import Settings, plan, plan_trees
-from weft.synthesis.schedule import Schedule, twin_links
+from weft.synthesis.schedule import Schedule
 from weft.topology.model import Topology
+from weft.topology.twins import twin_links
 
 # All-Reduce by trees is tried where Reduce-Scatter and All-Gather leave more than this.
 _CLOSE = 1.01

@@ -203,21 +203,3 @@ def _reversed_routes(routes: Routes, twin: NDArray[np.int32] | None) -> Routes:
     mirrored = np.repeat(routes.offsets[1:], lengths) - 1 - position
     links = routes.links[mirrored]
     return Routes(routes.offsets, links if twin is None else twin[links])
-
-
-def twin_links(topology: Topology) -> NDArray[np.int32] | None:
-    """For each link one that runs the other way at the same speed; None if some have none."""
-    columns = (topology.latency, topology.bandwidth)
-    there = np.lexsort((*columns, topology.dst, topology.src))
-    back = np.lexsort((*columns, topology.src, topology.dst))
-    alike = (
-        np.array_equal(topology.src[there], topology.dst[back])
-        and np.array_equal(topology.dst[there], topology.src[back])
-        and np.array_equal(topology.bandwidth[there], topology.bandwidth[back])
-        and np.array_equal(topology.latency[there], topology.latency[back])
-    )
-    if not alike:
-        return None
-    twin = np.empty(topology.links, dtype=np.int32)
-    twin[there] = back
-    return twin
