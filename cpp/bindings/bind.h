@@ -23,6 +23,7 @@ void bind_trace_flow(nanobind::module_& module);
 void bind_trace_run(nanobind::module_& module);
 void bind_program(nanobind::module_& module);
 void bind_frames(nanobind::module_& module);
+void bind_judge_rounds(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
 
 }  // namespace weft::bindings

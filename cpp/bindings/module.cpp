@@ -23,4 +23,5 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_program(module);
     weft::bindings::bind_frames(module);
     weft::bindings::bind_verify(module);
+    weft::bindings::bind_judge_rounds(module);
 }

@@ -22,7 +22,7 @@ def word(found: Violation, algorithm: Algorithm) -> tuple[str, Kind]:
     return text, kind
 
 
-def _times(first_ps: int, second_ps: int) -> tuple[str, str]:
+def differing_times(first_ps: int, second_ps: int) -> tuple[str, str]:
     """Two times that differ, in words that differ too."""
     first, second = format_time(first_ps), format_time(second_ps)
     return (first, second) if first != second else (f"{first_ps}ps", f"{second_ps}ps")
@@ -70,17 +70,17 @@ def _buffer_full(v: Violation, a: Algorithm) -> str:
 
 
 def _duration(v: Violation, _a: Algorithm) -> str:
-    claimed, right = _times(v.other, v.detail)
+    claimed, right = differing_times(v.other, v.detail)
     return f"row {v.row} ends at {claimed}; the cost model says {right}"
 
 
 def _dep_late(v: Violation, _a: Algorithm) -> str:
-    start, end = _times(v.time, v.detail)
+    start, end = differing_times(v.time, v.detail)
     return f"row {v.row} starts at {start} but waits for row {v.other}, which ends at {end}"
 
 
 def _link_taken(v: Violation, a: Algorithm) -> str:
-    until, begin = _times(v.detail, v.time)
+    until, begin = differing_times(v.detail, v.time)
     ends = f" ({a.topology.src[v.link]}>{a.topology.dst[v.link]})" if a.topology else ""
     return (
         f"link {v.link}{ends} is held by row {v.other} until {until} "
@@ -101,7 +101,7 @@ def _held_late(v: Violation, a: Algorithm) -> str:
             f"NPU {v.npu} sends chunk {v.chunk}{where} in row {v.row} "
             f"but receives it only in row {v.other}"
         )
-    start, arrival = _times(v.time, v.other)
+    start, arrival = differing_times(v.time, v.other)
     return (
         f"NPU {v.npu} sends chunk {v.chunk}{where} at {start} (row {v.row}) "
         f"but receives it at {arrival}"
