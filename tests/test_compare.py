@@ -299,6 +299,7 @@ def test_pictures() -> None:
         ("gone/a.csv", "there is no folder"),
         (".", "it is a folder"),
         ("/dev/null", "device"),
+        ("/proc/a.csv", "cannot be written"),
         ("x" * 300, "too long"),
     ],
 )

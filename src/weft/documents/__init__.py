@@ -3,7 +3,13 @@
 from weft.documents.places import PlacedError, line_of, load_yaml, placed
 from weft.documents.reading import Document, load_json, read_bounded, read_document
 from weft.documents.records import Words, convert, explain
-from weft.documents.writing import check_new_file, check_replaceable, new_file, new_folder
+from weft.documents.writing import (
+    check_new_file,
+    check_replaceable,
+    new_file,
+    new_folder,
+    try_writing,
+)
 
 __all__ = [
     "Document",
@@ -21,4 +27,5 @@ __all__ = [
     "placed",
     "read_bounded",
     "read_document",
+    "try_writing",
 ]

@@ -46,10 +46,19 @@ def check_new_file(path: Path) -> None:
             raise FormatError(f"{path}: cannot be written: there is no folder {path.parent}")
         if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
             raise FormatError(f"{path}: cannot be written: its name is too long")
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise FormatError(f"{path}: cannot be written: {path.parent} is not to be written to")
+        try_writing(path.parent)
     except OSError as error:
         raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def try_writing(folder: Path) -> None:
+    """Raise OSError unless a file can be made in `folder`, or in what is there of the way to it.
+
+    Permissions alone do not say it: not for root, and not on every file system.
+    """
+    above = next(up for up in (folder, *folder.absolute().parents) if up.exists())
+    with tempfile.TemporaryFile(dir=above):
+        pass
 
 
 @contextmanager
@@ -81,6 +90,7 @@ def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
         target = folder.resolve()
         if not target.parent.is_dir():
             raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
+        try_writing(target.parent)
         if not target.exists():
             return
         if not target.is_dir():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from weft.documents import new_file
+from weft.documents import new_file, try_writing
 from weft.errors import FormatError
 from weft.pictures import check_drawing
 from weft.reproduce.figures import svg_of
@@ -21,11 +20,11 @@ def check_folder(folder: Path) -> None:
         try:
             if place.exists() and not place.is_dir():
                 raise FormatError(f"cannot write to {place}: it is a file, not a folder")
-            above = next(up for up in (place, *place.absolute().parents) if up.exists())
-        except (OSError, ValueError) as error:
+            try_writing(place)
+        except OSError as error:
+            raise FormatError(f"cannot write to {place}: {error.strerror}") from None
+        except ValueError as error:  # a null character
             raise FormatError(f"cannot write to {place}: {error}") from None
-        if not os.access(above, os.W_OK | os.X_OK):
-            raise FormatError(f"cannot write to {place}: Permission denied")
 
 
 def save(report: Report, folder: Path) -> list[Path]:
