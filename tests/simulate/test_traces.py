@@ -304,6 +304,10 @@ def test_damaged_and_missing_files(tmp_path):
     assert is_workload(folder)
     with pytest.raises(FormatError, match=r"w\.1\.et: byte"):
         simulate_traces(folder, "ring:2")
+    (folder / "w.0.et").write_bytes((whole := (folder / "w.0.et").read_bytes())[:-1])
+    with pytest.raises(FormatError, match=r"w\.0\.et: byte"):
+        is_workload(folder)
+    (folder / "w.0.et").write_bytes(whole)
     (folder / "w.1.et").unlink()
     (folder / "w.2.et").write_bytes((folder / "w.0.et").read_bytes())
     with pytest.raises(FormatError, match=r"w\.1\.et is missing"):

@@ -12,7 +12,7 @@ import numpy as np
 from weft import _core
 from weft.documents import read_document
 from weft.errors import InputError
-from weft.formats.chakra._files import TraceFiles
+from weft.formats.chakra import TraceFiles
 from weft.simulate.trace_run import TraceRun
 from weft.simulate.traces import read_ranks, running
 from weft.topology.astra import BYTES_PER_GB, AstraNetwork, astra_network

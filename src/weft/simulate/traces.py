@@ -13,21 +13,24 @@ import numpy as np
 
 from weft import _core
 from weft.cost import CostModel
-from weft.errors import FormatError, InputError
-from weft.formats.chakra._files import TraceFiles, has_traces, naming
+from weft.errors import InputError
+from weft.formats.chakra import TraceFiles, has_traces, naming
 from weft.simulate.trace_run import TraceRun
 from weft.topology import Topology, load_topology
 
 
 def is_workload(where: str | os.PathLike[str]) -> bool:
-    """Whether a path names traces to run as they are, rather than an algorithm of Weft's."""
+    """Whether a path names traces to run as they are, rather than an algorithm of Weft's.
+
+    Raises
+    ------
+    FormatError
+        The first trace is none; names file and place.
+    """
     path = Path(where)
     if not has_traces(path):
         return False
-    try:
-        attributes, _ = TraceFiles(path).read(0)
-    except FormatError:
-        return True  # running them says what is wrong
+    attributes, _ = TraceFiles(path).read(0)
     return "weft.version" not in attributes
 
 

@@ -25,13 +25,22 @@ from weft.formats.chakra._columns import (
     sent_attributes,
     standard_columns,
 )
-from weft.formats.chakra._files import TraceFiles, has_traces
+from weft.formats.chakra._files import TraceFiles, has_traces, naming
 from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints, Imported
 
-__all__ = ["TRACE_NAME", "load", "read", "recognise", "save"]
+__all__ = [
+    "TRACE_NAME",
+    "TraceFiles",
+    "has_traces",
+    "load",
+    "naming",
+    "read",
+    "recognise",
+    "save",
+]
 
 MAX_NPUS = 1 << 20
 
