@@ -17,30 +17,14 @@ from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import READABLE_VERSIONS, Attributes
 from weft.formats.chakra._columns import checksum, first_bad_dep, planned
 from weft.formats.chakra._files import TraceFiles, naming
-from weft.formats.chakra._header import (
-    PART_COLUMNS,
-    Header,
-    parse_header,
-    read_cost,
-    read_demands,
-    read_routes,
-    read_topology,
-)
+from weft.formats.chakra._header import Header, parse_header
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
 from weft.formats.claims import claim_limit
+from weft.formats.frame import read_cost, read_demands, read_network, read_routes
 
 TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.
 LEAST_ROW_BYTES = 16
-HEADER_COLUMNS = ("weft.groups",)
-LINK_COLUMNS = (
-    "weft.link_src",
-    "weft.link_dst",
-    "weft.link_speed",
-    "weft.speed_bandwidth",
-    "weft.speed_latency_ps",
-)
-ROUTE_COLUMNS = ("weft.route_length", "weft.route_links")
 
 
 def load(folder: Path) -> Algorithm:
@@ -105,18 +89,15 @@ class _WeftFiles(TraceFiles):
 
 def _read_frame(header: Header, attributes: Attributes, limit: int) -> Algorithm:
     """The algorithm without its rows."""
-    names = list(HEADER_COLUMNS)
-    if any(demand.parts is not None for demand in header.demands):
-        names += PART_COLUMNS
+    columns = {name: attributes.column(f"weft.{name}") for name in header.column_names()}
+    topology = None
     if header.topology is not None:
-        names += LINK_COLUMNS
-    if header.routes == "listed":
-        names += ROUTE_COLUMNS
-    columns = {name: attributes.column(name) for name in names}
-    topology = read_topology(header, columns, limit)
+        if header.topology.npus != header.npus:
+            raise InputError("the topology's NPUs or switches make no sense")
+        topology = read_network(header.topology, columns, limit)
     none = np.zeros(0, dtype=np.int32)
     return Algorithm(
-        read_demands(header, columns, limit),
+        read_demands(header, columns, header.npus, limit),
         Transfers(none, none, none, none.astype(np.bool_)),
         topology,
         read_routes(header, columns, topology),

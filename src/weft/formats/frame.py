@@ -1,0 +1,302 @@
+"""All of an algorithm but its rows, as small records and columns of numbers.
+
+Formats that keep an algorithm whole write the records as JSON and the columns as they like.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import Algorithm, Routes
+from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
+from weft.cost import CostModel
+from weft.errors import InputError
+from weft.formats.claims import PART_TYPES, checked_parts, checked_range, claimed_chunks
+from weft.topology.model import Topology
+
+Columns = Mapping[str, NDArray[Any]]
+
+PART_COLUMNS = (*(f"part_{name}" for name in PART_TYPES), "part_set_length", "part_set_members")
+LINK_COLUMNS = ("link_src", "link_dst", "link_speed", "speed_bandwidth", "speed_latency_ps")
+ROUTE_COLUMNS = ("route_length", "route_links")
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+class Demand(msgspec.Struct):
+    """A collective; its group lies in the column ``groups``."""
+
+    kind: str
+    ranks: int
+    size: int
+    chunks_per_share: int = 1
+    root: int | None = None
+    alignment: int = DEFAULT_ALIGNMENT
+    relay: bool = True
+    parts: int | None = None  # how many rows of ``part_*`` are its own; None if named
+    sets: int = 0  # how many of ``part_set_length``
+
+
+class Network(msgspec.Struct):
+    """A topology but for its links, which are columns."""
+
+    name: str
+    npus: int
+    switches: int
+    removed: list[int]
+    buffers: list[tuple[int, int]] = []  # node and bytes of each switch with a limited buffer
+    copying: list[int] = []  # switches that copy
+    dimensions: list[int] = []  # sizes of the grid on which the NPUs sit
+
+
+class Cost(msgspec.Struct):
+    latency_model: str
+    switching: str
+
+
+class Frame(msgspec.Struct, kw_only=True):
+    """What an algorithm says besides its rows."""
+
+    demands: list[Demand]
+    topology: Network | None = None
+    routes: Literal["links", "listed"] | None = None
+    cost: Cost | None = None
+    provenance: dict[str, str | int | float | bool] = {}
+
+    def column_names(self) -> list[str]:
+        """The columns that belong to it."""
+        names = ["groups"]
+        if any(demand.parts is not None for demand in self.demands):
+            names += PART_COLUMNS
+        if self.topology is not None:
+            names += LINK_COLUMNS
+        if self.routes == "listed":
+            names += ROUTE_COLUMNS
+        return names
+
+
+def frame_of(
+    algorithm: Algorithm, routes: Routes | None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The fields of an algorithm's `Frame` and its columns, with `routes` as those of its rows."""
+    columns: dict[str, NDArray[Any]] = {
+        "groups": np.concatenate([np.array(d.group, np.int32) for d in algorithm.demands]),
+        **_part_columns(algorithm.demands),
+    }
+    topology = algorithm.topology
+    if topology is not None:
+        columns |= link_columns(topology)
+    fields = {
+        "demands": [_demand(demand) for demand in algorithm.demands],
+        "topology": None if topology is None else network_of(topology),
+        "routes": _routes(routes, topology, columns),
+        "cost": _cost(algorithm.cost),
+        "provenance": dict(algorithm.provenance),
+    }
+    return fields, columns
+
+
+def json_of(frame: Frame) -> bytes:
+    """A frame as JSON, in ASCII."""
+    try:
+        plain = msgspec.to_builtins(frame, enc_hook=_plain_number)
+        return json.dumps(plain, separators=(",", ":")).encode("ascii")
+    except TypeError as error:
+        raise InputError(f"the provenance cannot be written as JSON: {error}") from None
+
+
+def _plain_number(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is not text, a number or a truth value")
+
+
+def _demand(demand: Collective) -> Demand:
+    return Demand(
+        demand.kind,
+        demand.ranks,
+        demand.size,
+        demand.chunks_per_share,
+        demand.root,
+        demand.alignment,
+        demand.relay,
+        None if demand.parts is None else len(demand.parts),
+        0 if demand.parts is None else len(demand.parts.set_offsets) - 1,
+    )
+
+
+def _part_columns(demands: Sequence[Collective]) -> dict[str, NDArray[np.generic]]:
+    """What moves in collectives whose name does not say it; nothing if there are none."""
+    tables = [demand.parts for demand in demands if demand.parts is not None]
+    if not tables:
+        return {}
+    columns = {
+        f"part_{name}": np.concatenate([getattr(table, name) for table in tables])
+        for name in PART_TYPES
+    }
+    lengths = np.concatenate([table.set_sizes for table in tables])
+    members = np.concatenate([table.set_members for table in tables])
+    return columns | {"part_set_length": lengths, "part_set_members": members}
+
+
+def network_of(topology: Topology) -> Network:
+    """A topology's record."""
+    removed = sorted(int(npu) for npu in topology.removed)
+    buffers = list(topology.buffers.items())
+    copying = sorted(topology.copying)
+    sizes = list(topology.dimensions)
+    counts = topology.npus, topology.switches
+    return Network(topology.name, *counts, removed, buffers, copying, sizes)
+
+
+def link_columns(topology: Topology) -> dict[str, NDArray[Any]]:
+    """Links as columns; the few distinct speeds are listed once, in ascending order."""
+    rates, rate = np.unique(topology.bandwidth, return_inverse=True)
+    delays, delay = np.unique(topology.latency, return_inverse=True)
+    # Numbers are sorted quickly, pairs of them are not.
+    pairs, which = np.unique(rate.reshape(-1) * len(delays) + delay.reshape(-1), return_inverse=True)
+    number = np.min_scalar_type(max(len(pairs) - 1, 0))
+    return {
+        "link_src": topology.src,
+        "link_dst": topology.dst,
+        "link_speed": which.reshape(-1).astype(number),
+        "speed_bandwidth": rates[pairs // max(len(delays), 1)],
+        "speed_latency_ps": delays[pairs % max(len(delays), 1)],
+    }
+
+
+def _routes(
+    routes: Routes | None, topology: Topology | None, columns: dict[str, NDArray[Any]]
+) -> Literal["links", "listed"] | None:
+    if routes is None:
+        return None
+    if topology is not None and routes.are_links and len(routes) == topology.links:
+        return "links"
+    columns["route_length"] = np.diff(routes.offsets)
+    columns["route_links"] = routes.links
+    return "listed"
+
+
+def _cost(cost: CostModel | None) -> Cost | None:
+    return None if cost is None else Cost(cost.latency_model, cost.switching)
+
+
+def read_demands(frame: Frame, columns: Columns, npus: int, limit: int) -> tuple[Collective, ...]:
+    """The collectives among `npus` NPUs; at most `limit` chunks in all."""
+    members = columns["groups"]
+    claims, at, demands = 0, 0, []
+    parts = _PartReader(columns)
+    for demand in frame.demands:
+        claims += claimed_chunks(demand.kind, demand.ranks, demand.parts, demand.chunks_per_share)
+        group = members[at : at + max(demand.ranks, 0)]
+        at += len(group)
+        if claims > limit or len(group) != demand.ranks or (group >= npus).any():
+            raise InputError(f"the group or the chunks of a {demand.kind[:40]} make no sense")
+        demands.append(
+            Collective(
+                demand.kind,
+                tuple(group.tolist()),
+                demand.size,
+                demand.chunks_per_share,
+                demand.root,
+                demand.alignment,
+                demand.relay,
+                parts.read(demand),
+            )
+        )
+    if at != len(members) or not demands or not parts.at_end:
+        raise InputError("the groups or the parts do not fit the demands")
+    return tuple(demands)
+
+
+class _PartReader:
+    """Hands out the rows of the ``part_*`` columns, demand by demand."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = {name: columns.get(f"part_{name}", _NONE) for name in PART_TYPES}
+        self._lengths = columns.get("part_set_length", _NONE)
+        self._members = columns.get("part_set_members", _NONE)
+        self._row = self._set = self._member = 0
+
+    @property
+    def at_end(self) -> bool:
+        ends = [len(self._lengths) == self._set, len(self._members) == self._member]
+        return all([*ends, *(len(column) == self._row for column in self._columns.values())])
+
+    def read(self, demand: Demand) -> Chunks | None:
+        if demand.parts is None:
+            return None
+        rows = slice(self._row, self._row + max(demand.parts, 0))
+        lengths = self._lengths[self._set : self._set + max(demand.sets, 0)]
+        taken = {name: column[rows] for name, column in self._columns.items()}
+        if any(len(column) != demand.parts for column in taken.values()) or (lengths < 1).any():
+            raise InputError(f"the parts of a {demand.kind[:40]} do not fit their columns")
+        left = len(self._members) - self._member
+        if (lengths > left).any() or int(lengths.sum()) > left:
+            raise InputError("part_set_members does not fit part_set_length")
+        members = self._members[self._member : self._member + int(lengths.sum())]
+        self._row += demand.parts
+        self._set += len(lengths)
+        self._member += len(members)
+        return checked_parts(taken, lengths, members, "part_")
+
+
+def read_network(network: Network, columns: Columns, limit: int) -> Topology:
+    """The topology of a record and its columns; at most `limit` switches."""
+    if not 0 <= network.switches <= limit:
+        raise InputError("the topology's NPUs or switches make no sense")
+    speed = columns["link_speed"]
+    bandwidth, latency = columns["speed_bandwidth"], columns["speed_latency_ps"]
+    if len(bandwidth) != len(latency):
+        raise InputError("the columns of the links' speeds differ in length")
+    checked_range("link_speed", speed, len(bandwidth))
+    nodes = network.npus + network.switches
+    checked_range("link_src", columns["link_src"], nodes)
+    checked_range("link_dst", columns["link_dst"], nodes)
+    if len(columns["link_src"]) != len(speed):
+        raise InputError("the columns of the links differ in length")
+    topology = Topology.from_links(
+        network.name,
+        network.npus,
+        columns["link_src"],
+        columns["link_dst"],
+        bandwidth[speed],
+        latency[speed],
+        switches=network.switches,
+        dimensions=network.dimensions,
+    )
+    if not all(0 <= npu < network.npus for npu in network.removed):
+        raise InputError("a removed NPU is none of the topology's")
+    topology = topology.with_switches(buffers=dict(network.buffers), copying=network.copying)
+    return replace(topology, removed=frozenset(network.removed))
+
+
+def read_routes(frame: Frame, columns: Columns, topology: Topology | None) -> Routes | None:
+    """The routes, if there are any."""
+    if frame.routes is None:
+        return None
+    if frame.routes == "links":
+        if topology is None:
+            raise InputError("there are routes but no topology")
+        return Routes.of_links(topology.links)
+    lengths, links = columns["route_length"], columns["route_links"]
+    checked_range("route_length", lengths, len(links) + 1)
+    checked_range("route_links", links, topology.links if topology else 1 << 31)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    if offsets[-1] != len(links):
+        raise InputError("route_length does not fit route_links")
+    return Routes(offsets, links.astype(np.int32))
+
+
+def read_cost(frame: Frame) -> CostModel | None:
+    """The cost model, if there is one."""
+    if frame.cost is None:
+        return None
+    # CostModel itself refuses names it does not know.
+    return CostModel(frame.cost.latency_model, frame.cost.switching)  # type: ignore[arg-type]
