@@ -4,35 +4,82 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from weft.errors import FormatError
 
+_DESCRIPTORS = Path("/proc/self/fd")
+
 
 def new_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Write `data` beside `path`, then rename; `mode` as far as the user's mask allows.
+    """Write `data` to a file; `mode` as far as the user's mask allows."""
+    with new_descriptor(path, mode=mode) as descriptor, open(descriptor, "wb", closefd=False) as to:
+        to.write(data)
 
-    Only a file is replaced: to rename over a device would remove it for everybody.
+
+@contextmanager
+def new_descriptor(path: Path, *, mode: int = 0o666) -> Iterator[int]:
+    """A file to write into, which takes the place of `path` at the end.
+
+    Until then it has no name, where the file system allows that. Whatever goes wrong, an interrupt
+    included, `path` stays as it was and nothing else is left behind.
     """
-    scratch = None
+    scratch = _sibling(path)
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise FormatError(f"{path}: cannot be written: it is a device or a pipe, not a file")
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".weft-", delete=False) as file:
-            scratch = Path(file.name)
-            file.write(data)
-        # A temporary file is private; the result should be as readable as any new file.
-        scratch.chmod(mode & ~_umask())
-        scratch.replace(path)
+        check_replaces_file(path)
+        descriptor = _opened(path.parent, scratch)
+        try:
+            yield descriptor
+            _give_name(descriptor, scratch, path, mode)
+        finally:
+            os.close(descriptor)
+            scratch.unlink(missing_ok=True)
     except OSError as error:
         raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def give_name(descriptor: int, path: Path, *, mode: int = 0o666) -> None:
+    """Put a file without a name in the place of `path`; raises OSError where that cannot be."""
+    scratch = _sibling(path)
+    try:
+        _give_name(descriptor, scratch, path, mode)
     finally:
-        if scratch is not None:
-            scratch.unlink(missing_ok=True)
+        scratch.unlink(missing_ok=True)
+
+
+def check_replaces_file(path: Path) -> None:
+    """Raise if what is at `path` is no file: to rename over a device removes it for everybody."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FormatError(f"{path}: cannot be written: it is a device or a pipe, not a file")
+
+
+def _sibling(path: Path) -> Path:
+    return path.parent / f".weft-{secrets.token_hex(8)}"
+
+
+def _opened(folder: Path, scratch: Path) -> int:
+    """A new file without a name, or under the name of `scratch` if it must have one."""
+    if _DESCRIPTORS.is_dir():
+        with suppress(OSError, AttributeError):  # not on every file system, nor outside Linux
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+    return os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+
+
+def _give_name(descriptor: int, scratch: Path, path: Path, mode: int) -> None:
+    """First a name of its own, for an instant: only a rename can replace what is there."""
+    os.fchmod(descriptor, mode & ~_umask())
+    if os.fstat(descriptor).st_nlink == 0:
+        folder = os.open(_DESCRIPTORS, os.O_RDONLY)
+        try:  # with a folder given, the link is followed to the file
+            os.link(str(descriptor), scratch, src_dir_fd=folder, follow_symlinks=True)
+        finally:
+            os.close(folder)
+    scratch.replace(path)
 
 
 def check_new_file(path: Path) -> None:
@@ -40,8 +87,7 @@ def check_new_file(path: Path) -> None:
     try:
         if path.is_dir():
             raise FormatError(f"{path}: cannot be written: it is a folder, not a file")
-        if path.exists() and not path.is_file():
-            raise FormatError(f"{path}: cannot be written: it is a device or a pipe, not a file")
+        check_replaces_file(path)
         if not path.parent.is_dir():
             raise FormatError(f"{path}: cannot be written: there is no folder {path.parent}")
         if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
