@@ -152,7 +152,10 @@ CASES = {
     "other size": (_demand(size=4100), "but chunk 0 has"),
     "no speed": (_column("weft.speed_bandwidth", lambda v: v.pop()), "differ in length"),
     "zero speed": (_column("weft.speed_bandwidth", lambda v: v.__setitem__(0, 0)), "bandwidth"),
-    "link": (_column("weft.link_dst", lambda v: v.__setitem__(0, 10**12)), r"weft\.0\.et: link_dst"),
+    "link": (
+        _column("weft.link_dst", lambda v: v.__setitem__(0, 10**12)),
+        r"weft\.0\.et: link_dst",
+    ),
 }
 
 

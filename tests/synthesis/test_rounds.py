@@ -230,7 +230,7 @@ def test_who_cannot_be_reached_is_named() -> None:
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     network = load_topology("mesh:16x16")
     monkeypatch.setattr(memory, "available", lambda: 1000)
-    with pytest.raises(InputError, match="all-gather on mesh:16x16 needs about .* of memory"):
+    with pytest.raises(InputError, match=r"all-gather on mesh:16x16 needs about .* of memory"):
         by_rounds(network, of_all(network))
 
 
@@ -239,7 +239,7 @@ def test_too_little_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.setattr(rounds, "_IN_MEMORY", 0)
     usage = namedtuple("usage", "free")(5000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
-    with pytest.raises(InputError, match="needs about .* on disk, but 4.883KiB is free"):
+    with pytest.raises(InputError, match=r"needs about .* on disk, but 4\.883KiB is free"):
         produce(network, [of_all(network)], method="rounds", scratch=tmp_path)
 
 
@@ -247,7 +247,7 @@ def test_a_disk_that_fills_up(monkeypatch: pytest.MonkeyPatch) -> None:
     network = load_topology("mesh:4x4")
 
     class Full:
-        def __init__(self, folder: Path | None) -> None:
+        def __init__(self, _folder: Path | None) -> None:
             self.fd = os.open("/dev/full", os.O_RDWR)
 
     monkeypatch.setattr(rounds, "UnnamedFile", Full)

@@ -48,8 +48,8 @@ method_option = click.option(
     default="auto",
     metavar="NAME",
     show_default=True,
-    help="Use one method only: matching, rounds, symmetric, periodic, unicast, trees, steiner, or a "
-    "classical algorithm that `weft compare --help` lists.",
+    help="Use one method only: matching, rounds, symmetric, periodic, unicast, trees, "
+    "steiner, or a classical algorithm that `weft compare --help` lists.",
 )
 
 

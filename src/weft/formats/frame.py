@@ -160,7 +160,9 @@ def link_columns(topology: Topology) -> dict[str, NDArray[Any]]:
     rates, rate = np.unique(topology.bandwidth, return_inverse=True)
     delays, delay = np.unique(topology.latency, return_inverse=True)
     # Numbers are sorted quickly, pairs of them are not.
-    pairs, which = np.unique(rate.reshape(-1) * len(delays) + delay.reshape(-1), return_inverse=True)
+    pairs, which = np.unique(
+        rate.reshape(-1) * len(delays) + delay.reshape(-1), return_inverse=True
+    )
     number = np.min_scalar_type(max(len(pairs) - 1, 0))
     return {
         "link_src": topology.src,
