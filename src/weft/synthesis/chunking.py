@@ -38,6 +38,8 @@ def best_chunking(
     climbs from there, up and then down.
     """
     options = [replace(collective, chunks_per_share=k) for k in _counts(topology, collective, cost)]
+    if len(options) == 1:  # there may be too many chunks to forecast anything
+        return produce(options[0])
     floors = [_forecast(topology, option, cost) for option in options]
     return climbed(options, floors, [_work(topology, option) for option in options], produce)
 

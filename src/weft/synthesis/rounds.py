@@ -25,8 +25,9 @@ from weft.topology.twins import twin_links
 from weft.units import format_size
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce")
-# With auto, from so many deliveries on; below, matching is as good, and quick.
-_MANY_DELIVERIES = 1 << 20
+# With auto, from so many deliveries on, and where chunks must wait before they are sent on: that
+# costs a round or two, which matching does not lose, and up to there it is quick.
+_MANY_DELIVERIES, _MANY_WITH_WAITS = 1 << 20, 1 << 22
 _MOST_LAG = 1 << 12  # rounds that a transfer may take: beyond, most rounds would be empty
 _FIT = 1.005  # times of links, rounded up to whole rounds, may lose so much
 _IN_MEMORY = 256 << 20  # larger logs go to disk
@@ -40,8 +41,11 @@ def suits_rounds(topology: Topology, settings: Settings, demands: Sequence[Colle
         return False
     rhythm = _rhythm(topology, settings.cost, demands[0])
     held = _held(topology, settings.cost, demands[0])
-    return rhythm.longest_lag <= _MOST_LAG and bool(
-        (rhythm.period * rhythm.slot <= held * _FIT).all()
+    waits = bool((rhythm.lag > rhythm.period).any())
+    return (
+        deliveries > (_MANY_WITH_WAITS if waits else _MANY_DELIVERIES)
+        and rhythm.longest_lag <= _MOST_LAG
+        and bool((rhythm.period * rhythm.slot <= held * _FIT).all())
     )
 
 
