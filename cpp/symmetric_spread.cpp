@@ -1,5 +1,6 @@
 // Trees from NPU 0, grown event by event: whenever a resource is free it takes a chunk on to an
-// NPU that lacks it, to the one with the fewest other ways in, since that will soon have none.
+// NPU that lacks it, to the one with the fewest other ways in, since that will soon have none; a slow
+// one first to parts of the network that have nothing yet.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -22,40 +23,40 @@ constexpr std::array<double, 4> kDeadlines{0.0, 0.25, 0.5, 1.0};
 
 using Target = std::uint32_t;  // piece * npus + npu
 
-// The targets that a resource can serve, by how many ways lead into each. Ways only become more,
-// so a target is put where it belongs when it is found where it was.
+// The targets that a resource can serve, by rank. Ranks only become higher, so a target is put
+// where it belongs when it is found where it was.
 class Offers {
   public:
-    void add(Target target, int ways) {
-        by_ways_[ways].push_back(target);
+    void add(Target target, int rank) {
+        by_rank_[rank].push_back(target);
         ++count_;
     }
     std::size_t count() const { return count_; }  // served ones included, until they are found
 
-    // One of the targets with the fewest ways in, at random; false if there is none. `ways_of`
-    // gives 0 for those that have been served.
-    template <class WaysOf>
-    bool take(Random& random, WaysOf ways_of, Target& taken) {
-        for (int ways = 1; ways <= kMostWays; ++ways) {
-            auto& targets = by_ways_[ways];
+    // One of the targets of the lowest rank, at random; false if there is none up to rank `most`.
+    // `rank_of` gives -1 for those that have been served.
+    template <class RankOf>
+    bool take(Random& random, int most, RankOf rank_of, Target& taken) {
+        for (int rank = 0; rank <= most; ++rank) {
+            auto& targets = by_rank_[rank];
             while (!targets.empty()) {
                 auto& chosen = targets[random.below(static_cast<std::uint32_t>(targets.size()))];
                 taken = std::exchange(chosen, targets.back());
                 targets.pop_back();
-                const int now = ways_of(taken);
-                if (now > ways) {
-                    by_ways_[now].push_back(taken);
+                const int now = rank_of(taken);
+                if (now > rank) {
+                    by_rank_[now].push_back(taken);
                     continue;
                 }
                 --count_;
-                if (now == ways) return true;
+                if (now == rank) return true;
             }
         }
         return false;
     }
 
   private:
-    std::array<std::vector<Target>, kMostWays + 1> by_ways_;
+    std::array<std::vector<Target>, kMostWays + 1> by_rank_;
     std::size_t count_ = 0;
 };
 
@@ -68,6 +69,14 @@ struct Port {
     std::vector<bool> claimed;
 };
 
+// The parts of the network that dimensions faster than one's own join. A slow resource does best to
+// bring a chunk to a part where it is not yet: the rest of the part is soon served from there.
+struct Parts {
+    std::vector<std::int32_t> faster;   // dimensions; none for the fastest
+    std::vector<std::uint8_t> entered;  // by piece and first NPU of a part: it is there, or will be
+    std::size_t left = 0;               // parts of pieces that are still to be entered
+};
+
 class Growth {
   public:
     Growth(const Directions& directions, const Grid& grid, std::int32_t pieces, std::uint64_t seed,
@@ -76,6 +85,7 @@ class Growth {
           progress_(progress), ways_(static_cast<std::size_t>(n_) * pieces),
           served_(ways_.size()), offers_(d_.hold.size()), free_(d_.hold.size()) {
         find_ports();
+        find_parts();
     }
 
     SymmetricPlan until(ps deadline);
@@ -84,6 +94,7 @@ class Growth {
     using Arrival = std::pair<ps, Target>;
 
     void find_ports();
+    void find_parts();
     void claim(Target target);
     void arrive(Target target);
     void serve(std::int32_t resource, ps now, SymmetricPlan& plan);
@@ -99,8 +110,25 @@ class Growth {
     void one_more_way(Target target) {
         if (ways_[target] < kMostWays) ++ways_[target];
     }
+    // The first target of the part in which a target lies.
+    Target part_of(const Parts& parts, Target target) const {
+        auto npu = static_cast<std::int32_t>(target % n_);
+        const Target before = target - npu;
+        for (auto k : parts.faster)
+            if (const auto at = grid_.coordinate(npu, k); at > 0)
+                npu = grid_.moved(npu, k, grid_.size(k) - at);
+        return before + npu;
+    }
+    // What a resource serves first: parts of the network that have nothing yet, then targets with
+    // few ways in. -1 if it has been served.
+    int rank(std::int32_t resource, Target target) const {
+        if (served_[target]) return -1;
+        const auto& parts = parts_[dimension_of_[resource]];
+        if (parts.left > 0 && !parts.entered[part_of(parts, target)]) return 0;
+        return ways_[target];
+    }
     void offer(std::int32_t resource, Target target) {
-        if (!served_[target]) offers_[resource].add(target, ways_[target]);
+        if (const int now = rank(resource, target); now >= 0) offers_[resource].add(target, now);
     }
 
     const Directions& d_;
@@ -115,6 +143,8 @@ class Growth {
     std::vector<std::int32_t> links_;  // directions that share their resource with none
     std::vector<Port> ports_;
     std::vector<std::int32_t> direction_of_;  // by resource, where it has one direction only
+    std::vector<std::int32_t> dimension_of_;  // by resource
+    std::vector<Parts> parts_;                // by dimension
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
 };
 
@@ -135,9 +165,35 @@ void Growth::find_ports() {
     }
 }
 
+void Growth::find_parts() {
+    std::vector<ps> pace(d_.sizes.size(), 0);
+    dimension_of_.assign(d_.hold.size(), 0);
+    for (std::size_t i = 0; i < d_.step.size(); ++i) {
+        dimension_of_[d_.resource[i]] = d_.dimension[i];
+        pace[d_.dimension[i]] = d_.hold[d_.resource[i]];
+    }
+    parts_.resize(pace.size());
+    for (std::size_t k = 0; k < pace.size(); ++k) {
+        for (std::size_t other = 0; other < pace.size(); ++other)
+            if (pace[other] > 0 && pace[other] < pace[k])
+                parts_[k].faster.push_back(static_cast<std::int32_t>(other));
+        if (parts_[k].faster.empty()) continue;
+        parts_[k].entered.resize(ways_.size());
+        parts_[k].left = ways_.size();
+        for (auto other : parts_[k].faster)
+            parts_[k].left /= static_cast<std::size_t>(grid_.size(other));
+    }
+}
+
 // The target has its chunk or will have it: others can count on getting it from there.
 void Growth::claim(Target mine) {
     served_[mine] = 1;
+    for (auto& parts : parts_) {
+        if (parts.left == 0) continue;
+        auto& entered = parts.entered[part_of(parts, mine)];
+        parts.left -= entered ? 0 : 1;
+        entered = 1;
+    }
     const auto piece = static_cast<std::int32_t>(mine / n_);
     const auto npu = static_cast<std::int32_t>(mine % n_);
     for (auto i : links_)
@@ -169,8 +225,11 @@ void Growth::arrive(Target mine) {
 // Lets a free resource carry something, if it has anything to carry.
 void Growth::serve(std::int32_t resource, ps now, SymmetricPlan& plan) {
     Target taken = 0;
-    const auto ways_of = [&](Target other) { return served_[other] ? 0 : ways_[other]; };
-    if (!offers_[resource].take(random_, ways_of, taken)) return;
+    const auto rank_of = [&](Target other) { return rank(resource, other); };
+    // What it carried last arrives a little after it is free, and may be what others wait for.
+    const ps lead = d_.duration[resource] - d_.hold[resource];
+    const bool waits = parts_[dimension_of_[resource]].left > 0 && now < free_[resource] + lead;
+    if (!offers_[resource].take(random_, waits ? 0 : kMostWays, rank_of, taken)) return;
     const auto piece = static_cast<std::int32_t>(taken / n_);
     const auto npu = static_cast<std::int32_t>(taken % n_);
     auto way = direction_of_[resource];

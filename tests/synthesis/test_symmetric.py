@@ -12,7 +12,7 @@ from tests.strategies import COSTS
 from weft.algorithm import Algorithm, SymmetricRows
 from weft.bound import lower_bound
 from weft.collective import Collective
-from weft.cost import CostModel
+from weft.cost import CostModel, LatencyModel
 from weft.errors import InputError
 from weft.synthesis import produce
 from weft.synthesis.engines import Settings
@@ -179,6 +179,20 @@ def test_speeds_by_dimension_meet_the_bound(spec: str, rates: list[int]) -> None
     network = parse_topology(spec, bandwidth=[rate * 10**9 for rate in rates], latency=[500_000])
     demand = Collective.of("all-gather", range(network.npus), network.npus << 22, 4)
     cost = CostModel("blocking")
+    algorithm = plan_symmetric(network, demand, Settings(cost, 0, 1))
+    assert algorithm.time == symmetric_floor(network, demand, cost)
+
+
+@pytest.mark.parametrize("latency_model", ["blocking", "pipelined"])
+@pytest.mark.parametrize(
+    ("spec", "rates"), [("torus:8x8", [500, 50]), ("torus:4x4x4", [500, 50, 5])]
+)
+def test_slow_dimensions_enter_new_parts_first(
+    spec: str, rates: list[int], latency_model: LatencyModel
+) -> None:
+    network = parse_topology(spec, bandwidth=[rate * 10**8 for rate in rates], latency=[500_000])
+    demand = Collective.of("all-gather", range(network.npus), network.npus << 20)
+    cost = CostModel(latency_model)
     algorithm = plan_symmetric(network, demand, Settings(cost, 0, 1))
     assert algorithm.time == symmetric_floor(network, demand, cost)
 
