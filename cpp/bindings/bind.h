@@ -13,6 +13,7 @@ void bind_network(nanobind::module_& module);
 void bind_rounds(nanobind::module_& module);
 void bind_steiner(nanobind::module_& module);
 void bind_symmetric(nanobind::module_& module);
+void bind_completion(nanobind::module_& module);
 void bind_synthesis(nanobind::module_& module);
 void bind_unicast(nanobind::module_& module);
 void bind_bound(nanobind::module_& module);

@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
     weft::bindings::bind_synthesis(module);
     weft::bindings::bind_symmetric(module);
     weft::bindings::bind_rounds(module);
+    weft::bindings::bind_completion(module);
     weft::bindings::bind_unicast(module);
     weft::bindings::bind_steiner(module);
     weft::bindings::bind_bound(module);

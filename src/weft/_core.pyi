@@ -204,6 +204,14 @@ def symmetric_exchange(
 def follow_order(
     directions: Directions, pieces: int, chunk: Int32, src: Int32, direction: Int32
 ) -> Int64: ...
+def complete(
+    network: Network,
+    offsets: Int64,
+    chunks: Int32,
+    hold: Int64,
+    duration: Int64,
+    begin: int,
+) -> tuple[Int32, Int32, Int64]: ...  # chunk, link, start
 def hop_times(
     cost: CostModel,
     bandwidth: Int64,

@@ -2,6 +2,7 @@
 
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
+from weft.algorithm.mended import MendedRows
 from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
@@ -16,6 +17,7 @@ __all__ = [
     "Buffer",
     "Cells",
     "CompactRows",
+    "MendedRows",
     "PeriodicRows",
     "Program",
     "RoundLog",

@@ -18,6 +18,7 @@ from weft.errors import InputError
 from weft.synthesis.chunking import best_chunking
 from weft.synthesis.classical import best_known, plan_classical
 from weft.synthesis.engines import METHODS, Settings
+from weft.synthesis.mending import can_mend
 from weft.synthesis.planning import planned, searched, worth_searching
 from weft.synthesis.symmetric import best_symmetric, check_symmetric, is_symmetric
 from weft.synthesis.together import planned_together
@@ -72,7 +73,9 @@ def produce(
     _check_settings(seed, trials, threads)
     for demand in demands:
         topology.check_members(demand.group)
-    alike = method in ("auto", "symmetric") and is_symmetric(topology, demands)
+    alike = method in ("auto", "symmetric") and (
+        is_symmetric(topology, demands) or can_mend(topology, demands)
+    )
     check_clock(topology, demands, alike=alike)
     workers = min(threads, trials)
     settings = Settings(
@@ -124,10 +127,13 @@ def _attempt(
 
 def _chosen(topology: Topology, settings: Settings, demand: Collective) -> Algorithm:
     """The algorithm with the best number of chunks."""
+    mendable = settings.method in ("auto", "symmetric") and can_mend(topology, [demand])
 
     def plan_one(option: Collective) -> Algorithm:
-        return searched(topology, settings, [option])
+        return (planned if mendable else searched)(topology, settings, [option])
 
+    if mendable:
+        return best_chunking(topology, demand, settings.cost, plan_one)
     check_symmetric(topology, [demand], settings)
     if settings.method not in ("auto", "symmetric") or not is_symmetric(topology, [demand]):
         return best_chunking(topology, demand, settings.cost, plan_one)

@@ -13,6 +13,7 @@ from weft.bound import quick_bound
 from weft.clock import fits_clock
 from weft.collective import Chunks, Collective
 from weft.synthesis.engines import Settings, plan, plan_any
+from weft.synthesis.mending import can_mend, plan_mended
 from weft.synthesis.periodic import plan_periodic, why_not_periodic
 from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.rounds import plan_rounds, suits_rounds
@@ -39,6 +40,8 @@ _BY_TREES = ("all-reduce", "broadcast", "reduce")
 
 def planned(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """One plan for all chunks of the demands together: the best of those worth trying."""
+    if settings.method in ("auto", "symmetric") and can_mend(topology, demands):
+        return _mended(topology, settings, demands[0])
     check_symmetric(topology, demands, settings)
     if settings.method not in ("auto", "symmetric") or not is_symmetric(topology, demands):
         return searched(topology, settings, demands)
@@ -48,6 +51,16 @@ def planned(topology: Topology, settings: Settings, demands: Sequence[Collective
         return alike
     other = searched(topology, settings, demands)
     return alike if alike.time <= other.time else other
+
+
+def _mended(topology: Topology, settings: Settings, demand: Collective) -> Algorithm:
+    """A plan from before failures with a patch, or a new one: whichever ends first."""
+    mended = plan_mended(topology, demand, settings)
+    large = demand.chunk_count * topology.npus > _MOST_SEARCHED
+    if mended is not None and (settings.method == "symmetric" or large):
+        return mended
+    other = searched(topology, replace(settings, method="auto"), [demand])
+    return other if mended is None or other.time < mended.time else mended
 
 
 def worth_searching(topology: Topology, alike: Algorithm, floor: float) -> bool:

@@ -1,8 +1,9 @@
 """The independent judge: whether an algorithm does what it claims."""
 
 from weft import _core
-from weft.algorithm import Algorithm, PeriodicRows, RoundLog, SymmetricRows
+from weft.algorithm import Algorithm, MendedRows, PeriodicRows, RoundLog, SymmetricRows
 from weft.verify.judge import judge_table
+from weft.verify.mended import judge_mended
 from weft.verify.periodic import judge_periodic
 from weft.verify.rounds import judge_rounds
 from weft.verify.symmetric import judge_symmetric
@@ -39,4 +40,6 @@ def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> V
         return judge_periodic(algorithm, algorithm.rows)
     if isinstance(algorithm.rows, SymmetricRows):
         return judge_symmetric(algorithm, algorithm.rows)
+    if isinstance(algorithm.rows, MendedRows):
+        return judge_mended(algorithm, algorithm.rows)
     return judge_table(algorithm)

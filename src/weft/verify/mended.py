@@ -1,0 +1,196 @@
+"""Judges a symmetric All-Gather that lost some links, and the patch that makes up for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm, MendedRows, SymmetricRows
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.topology.model import Topology
+from weft.verify.judge import judge_table
+from weft.verify.symmetric import judge_symmetric
+from weft.verify.verdict import Verdict
+
+LISTED = 1 << 20
+"""Up to so many rows are also judged one by one."""
+
+Numbers = NDArray[np.int64]
+
+
+def judge_mended(algorithm: Algorithm, rows: MendedRows) -> Verdict:
+    """Judge the base on the whole network, then that the patch brings what is lost, and how.
+
+    All is judged as if every chunk were as long as the longest: shorter ones only end sooner. The
+    same rows run backwards over links of the same speeds are right if these are.
+    """
+    demand, topology, cost = algorithm.demands[0], algorithm.topology, algorithm.cost
+    assert topology is not None
+    assert cost is not None
+    wrong = _malformed(rows, demand, topology)
+    if wrong is not None:
+        return Verdict(False, wrong, "structure")
+    whole = topology.whole
+    assert whole is not None
+    pieces, longest = demand.chunks_per_share, demand.largest_chunk
+    full = Collective(
+        "all-gather", tuple(range(whole.npus)), longest * pieces * whole.npus, pieces, None, longest
+    )
+    gather = Algorithm((full,), rows.base, whole, cost=cost)
+    verdict = judge_symmetric(gather, rows.base)
+    if not verdict:
+        return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)
+    lost = _lost(rows.base, topology, pieces)
+    if lost is None:
+        return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
+    verdict = _judge_patch(rows, topology, cost, longest, lost, gather.time)
+    if verdict and len(rows) <= LISTED:
+        return judge_table(algorithm)
+    return verdict
+
+
+def _malformed(rows: MendedRows, demand: Collective, topology: Topology) -> str | None:
+    whole = topology.whole
+    if whole is None or whole.switches or whole.npus != topology.npus:
+        return "mended rows need a network without switches, and what it was before failures"
+    if (
+        demand.kind not in ("all-gather", "reduce-scatter", "all-reduce")
+        or demand.parts is not None
+    ):
+        return f"mended rows are of all-gather, reduce-scatter or all-reduce, not {demand.kind}"
+    if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
+        return "mended rows are of all NPUs that are left, in order, and of chunks with bytes"
+    if rows.both != (demand.kind == "all-reduce"):
+        return "mended rows are twice as many for an all-reduce, and only then"
+    for name, column, kind, end in (
+        ("chunk", rows.chunk, np.int32, demand.chunk_count),
+        ("link", rows.link, np.int32, topology.links),
+        ("start", rows.start, np.int64, 1 << 62),
+    ):
+        if column.ndim != 1 or column.dtype != kind or len(column) != len(rows.chunk):
+            return f"column '{name}' of the patch has another type or length than expected"
+        if len(column) and not 0 <= int(column.min()) <= int(column.max()) < end:
+            return f"column '{name}' of the patch has a value outside 0 to {end - 1}"
+    if not len(rows.base.start) or rows.base.start[0] != 0 or not len(rows.chunk):
+        return "mended rows have a base that starts at 0, and a patch"
+    kept, before = _keys(topology), _keys(whole)
+    if len(np.unique(before[:2], axis=1).T) != whole.links:
+        return "mended rows need a network without parallel links"
+    if len(np.unique(np.concatenate([kept, before], axis=1), axis=1).T) != whole.links:
+        return "the network has links that it had not before failures"
+    failed = whole.links - topology.links
+    if not 0 < failed < len(topology.members):
+        return f"{failed} links failed; expected fewer than NPUs, and at least one"
+    if demand.kind != "all-gather":
+        turned = kept[[1, 0, 2, 3]]
+        if len(np.unique(np.concatenate([kept, turned], axis=1), axis=1).T) != topology.links:
+            return f"links without a twin the other way; {demand.kind} needs them to run backwards"
+    return None
+
+
+def _keys(topology: Topology) -> Numbers:
+    """Ends and speeds of each link."""
+    return np.stack([topology.src, topology.dst, topology.bandwidth, topology.latency]).astype(
+        np.int64
+    )
+
+
+def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | None:
+    """(chunk of the collective) · npus + NPU for all that the base does not bring, ascending.
+
+    Follows the rows in their order: what a row does not bring, for the chunks of which NPUs, is
+    what its source has not got, and what would cross a link that failed. None if an NPU gets a
+    piece twice.
+    """
+    npus, grid = topology.npus, topology.dimensions
+    assert topology.whole is not None
+    there = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    failed: dict[int, list[int]] = {}
+    for src, dst in zip(topology.whole.src.tolist(), topology.whole.dst.tolist(), strict=True):
+        if (src, dst) not in there:
+            step = int(_apart(np.array([src]), np.array([dst]), grid)[0])
+            failed.setdefault(step, []).append(src)
+    sources = {step: np.array(found, dtype=np.int64) for step, found in failed.items()}
+    steps = _apart(base.src, base.dst, grid).tolist()
+    nobody = np.empty(0, dtype=np.int64)
+    lacking: dict[int, Numbers] = {}  # owners of which an NPU at this place has not got the piece
+    got = set(range(0, pieces * npus, npus))
+    found = []
+    for piece, src, dst, step in zip(
+        base.chunk.tolist(), base.src.tolist(), base.dst.tolist(), steps, strict=True
+    ):
+        if piece * npus + dst in got:
+            return None
+        got.add(piece * npus + dst)
+        owners = lacking.get(piece * npus + src, nobody)
+        if step in sources:
+            owners = np.union1d(
+                owners, _apart(np.full(len(sources[step]), src), sources[step], grid)
+            )
+        if len(owners):
+            lacking[piece * npus + dst] = owners
+            at = _moved(np.full(len(owners), dst), owners, grid)
+            found.append(np.stack([owners, np.full(len(owners), piece), at]))
+    owner, piece, npu = np.concatenate([np.empty((3, 0), dtype=np.int64), *found], axis=1)
+    rank = np.full(npus, -1, dtype=np.int64)
+    rank[topology.members] = np.arange(len(topology.members))
+    left = (rank[owner] >= 0) & (rank[npu] >= 0)
+    return np.sort(((rank[owner] * pieces + piece) * npus + npu)[left])
+
+
+def _apart(src: NDArray[Any], dst: NDArray[Any], grid: tuple[int, ...]) -> Numbers:
+    """What `src` must be moved by to get to `dst`, place by place."""
+    pairs = zip(np.unravel_index(src, grid, "F"), np.unravel_index(dst, grid, "F"), strict=True)
+    places = [(to - origin) % size for (origin, to), size in zip(pairs, grid, strict=True)]
+    return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
+
+
+def _moved(npu: Numbers, by: Numbers, grid: tuple[int, ...]) -> Numbers:
+    pairs = zip(np.unravel_index(npu, grid, "F"), np.unravel_index(by, grid, "F"), strict=True)
+    places = [(one + more) % size for (one, more), size in zip(pairs, grid, strict=True)]
+    return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
+
+
+def _judge_patch(
+    rows: MendedRows, topology: Topology, cost: CostModel, longest: int, lost: Numbers, begin: int
+) -> Verdict:
+    """Whether the patch brings just what is lost, over free links, from where it is."""
+    npus, count = topology.npus, len(rows.chunk)
+    expected = len(topology.members) * (len(rows.base.chunk) - _of_removed(rows, topology))
+    if rows.count != expected:
+        return Verdict(False, f"{rows.count} rows; expected {expected}", "structure")
+    push = _core.serialization(longest, topology.bandwidth)
+    taken = push + topology.latency
+    hold = taken if cost.latency_model == "blocking" else push
+    chunk = rows.chunk.astype(np.int64)
+    brought = chunk * npus + topology.dst[rows.link]
+    if not np.array_equal(np.sort(brought), lost):
+        return Verdict(False, "the patch does not bring just what is lost", "postcondition")
+    if count and int(rows.start.min()) < begin:
+        return Verdict(False, "the patch starts before the base ends", "link")
+    order = np.lexsort((rows.start, rows.link))
+    link, start = rows.link[order], rows.start[order]
+    met = (link[1:] == link[:-1]) & (start[1:] < start[:-1] + hold[link[:-1]])
+    for i in np.flatnonzero(met)[:1].tolist():
+        name = topology.link_name(int(link[i]))
+        return Verdict(False, f"two rows of the patch hold link {name} at once", "link")
+    place = np.argsort(brought)
+    read = chunk * npus + topology.src[rows.link]
+    found = np.minimum(np.searchsorted(brought[place], read), count - 1)
+    late = (brought[place][found] == read) & (
+        (rows.start + taken[rows.link])[place][found] > rows.start
+    )
+    for i in np.flatnonzero(late)[:1].tolist():
+        text = f"NPU {topology.src[rows.link[i]]} sends chunk {rows.chunk[i]} before it has it"
+        return Verdict(False, f"{text} (row {i} of the patch)", "causality", i)
+    return Verdict(True)
+
+
+def _of_removed(rows: MendedRows, topology: Topology) -> int:
+    """How many rows of the base bring an NPU's chunks to NPUs that are not there."""
+    pieces = len(np.unique(rows.base.chunk))
+    return pieces * (topology.npus - len(topology.members))
