@@ -128,7 +128,7 @@ class Algorithm:
         """
         from weft.formats import write
 
-        write(self, path)
+        write(self, path, kind="weft" if Path(path).suffix == ".weft" else "chakra")
 
 
 def last_ends(

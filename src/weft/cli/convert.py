@@ -49,7 +49,7 @@ def convert(
     """Convert the algorithm in IN to OUT; it is verified on the way, and refused if it is wrong.
 
     IN is recognised by what is in it. OUT is a folder of Chakra execution traces, or a file whose
-    ending names the format: .xml (msccl), .json, .csv; an MSCCL++ plan needs --to mscclpp. Traces
+    ending names the format: .weft (a compact store), .xml (msccl), .json, .csv; an MSCCL++ plan needs --to mscclpp. Traces
     that do not come from Weft need --collective.
 
     \b
@@ -80,8 +80,8 @@ def convert(
     )
     conversion.check()
 
-    def work(_report: Progress) -> Algorithm:
-        return conversion.read()
+    def work(report: Progress) -> Algorithm:
+        return conversion.read(report)
 
     algorithm = progress.run("reading and verifying", work)
     # In this thread: an interrupt must reach it, so that it cleans up.
@@ -90,7 +90,7 @@ def convert(
     if not as_json:
         click.echo(
             f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
-            f"{ranks_of(algorithm)} ranks, {len(algorithm.transfers):,} transfers, verified; "
+            f"{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
             f"{size:,} B in {seconds:.2f} s"
         )
         return
@@ -103,7 +103,7 @@ def convert(
         "to": conversion.target_format,
         "collectives": [demand.kind for demand in algorithm.demands],
         "ranks": ranks_of(algorithm),
-        "transfers": len(algorithm.transfers),
+        "transfers": len(algorithm),
         "bytes": size,
         "seconds": seconds,
     }

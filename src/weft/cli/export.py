@@ -54,7 +54,7 @@ def astra_sim(
     hints = source.hints()
 
     def work(report: Progress) -> Bundle:
-        algorithm = formats.read(source.path, hints, kind=source.kind).verified()
+        algorithm = formats.read(source.path, hints, kind=source.kind).verified(report)
         topology = None if network is None else network.load()
         return write(algorithm, output, topology=topology, progress=report)
 

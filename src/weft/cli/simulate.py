@@ -100,7 +100,7 @@ def simulate(
         cost = functools.partial(_cost, latency_model=latency_model, switching=switching)
         if as_traces:
             return run_traces(source, network, traces, cost(None), report)
-        return _run(source, network, cost, order, reducer)
+        return _run(source, network, cost, order, reducer, report)
 
     done = progress.run("simulating", work)
     if not _report(done, source.path, target, as_json=as_json):
@@ -113,6 +113,7 @@ def _run(
     cost: Callable[[CostModel | None], CostModel | None],
     order: str | None,
     reducer: str | None,
+    report: Progress,
 ) -> Report | Verdict:
     """Run an algorithm, unless it is wrong."""
     from weft.formats import read
@@ -122,7 +123,7 @@ def _run(
     hints, rate = source.hints(), None if reducer is None else parse_bandwidth(reducer)
     topology = None if network is None else network.load()
     imported = read(source.path, hints, kind=source.kind)
-    verdict = imported.judged()
+    verdict = imported.judged(report)
     if not verdict:
         return verdict
     algorithm = imported.algorithm

@@ -27,8 +27,8 @@ def verify(source: InputOptions, as_json: bool) -> None:
 
     hints = source.hints()
 
-    def work(_report: Progress) -> Verdict:
-        return read(source.path, hints, kind=source.kind).judged()
+    def work(report: Progress) -> Verdict:
+        return read(source.path, hints, kind=source.kind).judged(report)
 
     verdict = progress.run("verifying", work)
     if as_json:

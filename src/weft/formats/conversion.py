@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from weft import _core
 from weft.algorithm import Algorithm
 from weft.errors import FormatError, InputError
 from weft.formats.files import FORMATS, by_suffix, known_format, read, recognise
@@ -72,9 +73,9 @@ class Conversion:
         ):
             raise InputError(f"{self.target} lies in what is read; choose another place")
 
-    def read(self) -> Algorithm:
+    def read(self, progress: _core.Progress | None = None) -> Algorithm:
         """The source's algorithm, verified; what is wrong is a FormatError with the place."""
-        return read(self.source, self.hints, kind=self.source_format).verified()
+        return read(self.source, self.hints, kind=self.source_format).verified(progress)
 
     def write(self, algorithm: Algorithm) -> int:
         """Write the target, whole or not at all; gives its bytes."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.algorithm import Algorithm
 from weft.errors import FormatError, unknown_name
-from weft.formats import chakra, msccl, mscclpp, table
+from weft.formats import chakra, msccl, mscclpp, store, table
 from weft.formats.imported import NO_HINTS, Hints, Imported
 
 HEAD_BYTES = 4096
@@ -51,6 +51,13 @@ FORMATS: dict[str, Format] = {
         chakra.read,
         chakra.save,
         "",
+    ),
+    "weft": Format(
+        "a compact store, one file that is mapped into memory",
+        store.recognise,
+        store.read,
+        store.write,
+        store.SUFFIX,
     ),
     "msccl": Format(
         "MSCCL-XML, a program of thread blocks",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, Move, check_told, custom
 from weft.errors import FormatError, InputError
@@ -93,18 +94,18 @@ class Imported:
     path: Path
     origin: Callable[[int], str] | None = None
 
-    def judged(self) -> Verdict:
+    def judged(self, progress: _core.Progress | None = None) -> Verdict:
         """What the judge says, with the place in the file if something is wrong there."""
-        verdict = verify(self.algorithm)
+        verdict = verify(self.algorithm, progress=progress)
         if verdict or self.origin is None or verdict.row is None:
             return verdict
         return replace(verdict, violation=f"{self.origin(verdict.row)}: {verdict.violation}")
 
-    def violation(self) -> str | None:
+    def violation(self, progress: _core.Progress | None = None) -> str | None:
         """What the judge finds wrong, with the place in the file; None if it is right."""
-        return self.judged().violation
+        return self.judged(progress).violation
 
-    def verified(self) -> Algorithm:
+    def verified(self, progress: _core.Progress | None = None) -> Algorithm:
         """The algorithm, if it is right.
 
         Raises
@@ -112,7 +113,7 @@ class Imported:
         FormatError
             It is wrong; names the file and the place.
         """
-        violation = self.violation()
+        violation = self.violation(progress)
         if violation is not None:
             raise FormatError(f"{self.path}: {violation}")
         return self.algorithm

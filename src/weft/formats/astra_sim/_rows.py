@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
-from weft.formats.chakra._columns import ragged, standard_columns
+from weft.formats.chakra._columns import ragged
+from weft.formats.rows import standard_columns
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

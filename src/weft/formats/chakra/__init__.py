@@ -23,13 +23,13 @@ from weft.formats.chakra._columns import (
     optional_columns,
     planned,
     sent_attributes,
-    standard_columns,
 )
 from weft.formats.chakra._files import TraceFiles, has_traces, naming
 from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints, Imported
+from weft.formats.rows import standard_columns
 
 __all__ = [
     "TRACE_NAME",

@@ -1,0 +1,173 @@
+"""The compact store: any algorithm as one file, read without loading it.
+
+A log of rounds of gigabytes, the rows of one NPU's chunks, or a table: ``docs/compact.md`` has the
+format to the byte.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import Algorithm, RoundLog, Transfers
+from weft.documents import check_replaces_file, give_name, new_descriptor
+from weft.errors import InputError
+from weft.formats.chakra import naming
+from weft.formats.claims import claim_limit
+from weft.formats.frame import (
+    LINK_COLUMNS,
+    Network,
+    frame_of,
+    json_of,
+    link_columns,
+    network_of,
+    read_cost,
+    read_demands,
+    read_network,
+    read_routes,
+)
+from weft.formats.imported import Hints, Imported
+from weft.formats.store._layout import (
+    HEAD_BYTES,
+    LOG,
+    MAGIC,
+    Arrays,
+    Directory,
+    Entry,
+    end_of,
+    entries_of,
+    mapped,
+    write_all,
+)
+from weft.formats.store._rows import KINDS, kind_of
+from weft.topology.model import Topology
+
+__all__ = ["SUFFIX", "read", "recognise", "write"]
+
+SUFFIX = ".weft"
+
+
+def recognise(path: Path, head: bytes) -> bool:
+    """Whether a file is a compact store, or is called one."""
+    return head.startswith(MAGIC) or (path.suffix.lower() == SUFFIX and path.is_file())
+
+
+def write(algorithm: Algorithm, path: Path) -> None:
+    """Write all of an algorithm; the file appears whole or not at all.
+
+    A log that lies in a file without a name on the same file system gets that file's name, and is
+    not copied.
+    """
+    kind = kind_of(algorithm.rows)
+    columns, numbers = KINDS[kind].take(algorithm)
+    fields, frame_columns = frame_of(algorithm, algorithm.route_table)
+    columns |= frame_columns
+    whole = None if algorithm.topology is None else algorithm.topology.whole
+    if whole is not None:
+        columns |= {f"whole_{name}": column for name, column in link_columns(whole).items()}
+    entries = entries_of(columns)
+    directory = Directory(
+        rows=kind,
+        numbers=numbers,
+        arrays=entries,
+        translates=algorithm.topology is not None and algorithm.topology.translates,
+        whole=None if whole is None else network_of(whole),
+        **fields,
+    )
+    text = json_of(directory)
+    if not _named(algorithm, path, entries, columns, text):
+        with new_descriptor(path) as descriptor:
+            write_all(descriptor, entries, columns, text)
+
+
+def _named(
+    algorithm: Algorithm,
+    path: Path,
+    entries: list[Entry],
+    columns: Mapping[str, NDArray[Any]],
+    text: bytes,
+) -> bool:
+    """Whether a log that lies in a file without a name could be given that of `path`."""
+    file = algorithm.rows.file if isinstance(algorithm.rows, RoundLog) else None
+    if file is None:
+        return False
+    with suppress(OSError):  # then it is copied, which says what is wrong
+        check_replaces_file(path)
+        status = os.fstat(file.fd)
+        end = HEAD_BYTES + columns[LOG].nbytes
+        if status.st_nlink or status.st_size < end:
+            return False  # it has a name, perhaps from an earlier time: its content stays
+        if status.st_dev != path.parent.stat().st_dev:
+            return False
+        os.ftruncate(file.fd, end)
+        others = {name: column for name, column in columns.items() if name != LOG}
+        write_all(file.fd, entries, others, text)
+        give_name(file.fd, path)
+        return True
+    return False
+
+
+def read(path: Path, hints: Hints) -> Imported:
+    """Read what `write` wrote; arrays stay in the file until they are used."""
+    directory, arrays, size = mapped(path)
+    with naming(path):
+        algorithm = _algorithm(directory, arrays, size)
+    hints.check(path, algorithm.demands)
+    return Imported(algorithm, path)
+
+
+def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
+    kind = KINDS.get(directory.rows)
+    if kind is None:
+        raise InputError(f"rows of the kind {directory.rows[:40]}, which this Weft does not know")
+    limit = claim_limit(size)
+    topology = _topology(directory, arrays, limit)
+    npus = 1 << 31 if topology is None else topology.npus
+    # Rows of one NPU's chunks stand for those of all.
+    most = limit * npus if directory.rows == "symmetric" else limit
+    none = np.zeros(0, dtype=np.int32)
+    frame = Algorithm(
+        read_demands(directory, arrays, npus, most),
+        Transfers(none, none, none, none.astype(np.bool_)),
+        topology,
+        read_routes(directory, arrays, topology),
+        read_cost(directory),
+        MappingProxyType(directory.provenance),
+    )
+    return replace(frame, rows=kind.make(frame, arrays, directory.numbers))
+
+
+def _topology(directory: Directory, arrays: Arrays, limit: int) -> Topology | None:
+    if directory.topology is None:
+        return None
+    topology = _network(directory.topology, arrays, limit)
+    if directory.translates:
+        topology = _translating(topology)
+    if directory.whole is None:
+        return topology
+    columns = Arrays({name: arrays[f"whole_{name}"] for name in LINK_COLUMNS})
+    whole = _translating(_network(directory.whole, columns, limit))
+    if whole.npus != topology.npus:
+        raise InputError("the network before failures has other NPUs")
+    return replace(topology, whole=whole)
+
+
+def _network(network: Network, columns: Arrays, limit: int) -> Topology:
+    if not 1 <= network.npus <= limit:
+        raise InputError("the topology's NPUs or switches make no sense")
+    return read_network(network, columns, limit)
+
+
+def _translating(topology: Topology) -> Topology:
+    """The same network with the claim that it translates onto itself; the judge does not trust."""
+    if not topology.dimensions or topology.removed or topology.buffers or topology.copying:
+        raise InputError("a network that is said to translate onto itself cannot do so")
+    return replace(topology, translates=True)

@@ -1,0 +1,166 @@
+"""The kinds of rows a compact store can hold: as arrays and a few numbers, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import (
+    COLUMN_TYPES,
+    Algorithm,
+    CompactRows,
+    RoundLog,
+    SymmetricRows,
+    Transfers,
+)
+from weft.algorithm.rounds import NARROW_CHUNKS
+from weft.collective import Collective
+from weft.errors import InputError
+from weft.formats.claims import checked_range
+from weft.formats.rows import check_rows, standard_columns
+from weft.formats.store._layout import LOG, Arrays
+from weft.topology.model import Topology
+
+Columns = dict[str, NDArray[Any]]
+Numbers = dict[str, int]
+
+_CLOCK_PS = 1 << 62  # the end of the clock
+_MOST_NPUS = 1 << 31  # where no network says how many there are
+_REQUIRED = ("chunk", "src", "dst", "reduce")  # columns that every table has
+_SYMMETRIC: dict[str, type[np.generic]] = {
+    "chunk": np.int32,
+    "src": np.int32,
+    "dst": np.int32,
+    "reduce": np.bool_,
+    "start": np.int64,
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of rows.
+
+    Attributes
+    ----------
+    type
+        Their class.
+    take
+        Arrays and numbers that say all of an algorithm's rows; a log comes first.
+    make
+        Rows from arrays and numbers of a file. It also gets the algorithm without its rows.
+    """
+
+    type: type[Transfers | CompactRows]
+    take: Callable[[Algorithm], tuple[Columns, Numbers]]
+    make: Callable[[Algorithm, Arrays, Numbers], Transfers | CompactRows]
+
+
+def _number(numbers: Numbers, name: str, least: int, most: int) -> int:
+    value = numbers.get(name)
+    if value is None or not least <= value <= most:
+        raise InputError(f"{name} is {value}; expected {least} to {most}")
+    return value
+
+
+def _take_table(algorithm: Algorithm) -> tuple[Columns, Numbers]:
+    table = standard_columns(algorithm.transfers)
+    _check_table(algorithm, table)
+    return dict(table.columns()), {}
+
+
+def _make_table(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> Transfers:
+    columns: dict[str, Any] = {
+        name: arrays.typed(name, kind)
+        for name, kind in COLUMN_TYPES.items()
+        if name in _REQUIRED or name in arrays
+    }
+    table = Transfers(**columns)
+    _check_table(frame, table)
+    return table
+
+
+def _check_table(algorithm: Algorithm, table: Transfers) -> None:
+    npus = _MOST_NPUS if algorithm.topology is None else algorithm.topology.npus
+    routes = algorithm.route_table
+    check_rows(table, npus, len(algorithm.chunks), 0 if routes is None else len(routes))
+
+
+def _take_rounds(algorithm: Algorithm) -> tuple[Columns, Numbers]:
+    rows = algorithm.rows
+    assert isinstance(rows, RoundLog)
+    arrays = {LOG: rows.log, "offsets": rows.offsets}
+    return arrays, {"slot": rows.slot, "count": rows.count}
+
+
+def _make_rounds(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RoundLog:
+    """What lies in the log is left to those who read it; where its rounds lie is checked here."""
+    network, demand = _place_of(frame, ("all-gather", "reduce-scatter", "all-reduce"))
+    if network.switches:
+        raise InputError("a log of rounds is for networks without switches")
+    log, offsets = arrays.typed(LOG, np.uint8), arrays.typed("offsets", np.int64)
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(log):
+        raise InputError("the offsets of the rounds do not fit the log")
+    sizes = np.diff(offsets)
+    bitmap = -(-network.links // 64) * 8
+    for number in np.flatnonzero((sizes < bitmap) | (sizes % 8 != 0))[:1]:
+        raise InputError(
+            f"round {number} has {sizes[number]} bytes; expected a multiple of 8, at least {bitmap}"
+        )
+    width = 2 if demand.chunk_count <= NARROW_CHUNKS else 4
+    slot = _number(numbers, "slot", 1, _CLOCK_PS // max(len(sizes), 1))
+    count = _number(numbers, "count", 0, (len(log) - bitmap * len(sizes)) // width)
+    return RoundLog(slot, count, log, offsets)
+
+
+def _take_symmetric(algorithm: Algorithm) -> tuple[Columns, Numbers]:
+    rows = algorithm.rows
+    assert isinstance(rows, SymmetricRows)
+    return {name: getattr(rows, name).astype(kind) for name, kind in _SYMMETRIC.items()}, {}
+
+
+def _make_symmetric(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> SymmetricRows:
+    kinds = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
+    network, demand = _place_of(frame, kinds)
+    npus = network.npus
+    if not network.translates or demand.group != tuple(range(npus)):
+        raise InputError("symmetric rows are for all NPUs of a network that translates onto itself")
+    columns: dict[str, Any] = {
+        name: arrays.typed(name, kind) for name, kind in _SYMMETRIC.items()
+    }
+    if len({len(column) for column in columns.values()}) > 1:
+        raise InputError("the columns of the rows differ in length")
+    own = demand.chunk_count // npus  # chunks of one NPU
+    for name, end in (("chunk", own), ("src", npus), ("dst", npus), ("start", _CLOCK_PS)):
+        checked_range(name, columns[name], end)
+    if (np.diff(columns["start"]) < 0).any():
+        raise InputError("the rows are not in the order of their starts")
+    return SymmetricRows(**columns, npus=npus)
+
+
+def _place_of(frame: Algorithm, kinds: tuple[str, ...]) -> tuple[Topology, Collective]:
+    """Network and collective of compact rows, which must be one of these by name."""
+    demand, *others = frame.demands
+    if frame.topology is None or frame.cost is None or others:
+        raise InputError("compact rows need a topology, a cost model and one collective")
+    if demand.kind not in kinds or demand.parts is not None:
+        raise InputError(f"such rows cannot be those of this {demand.kind}")
+    return frame.topology, demand
+
+
+KINDS: dict[str, Kind] = {
+    "table": Kind(Transfers, _take_table, _make_table),
+    "rounds": Kind(RoundLog, _take_rounds, _make_rounds),
+    "symmetric": Kind(SymmetricRows, _take_symmetric, _make_symmetric),
+}
+
+
+def kind_of(rows: Transfers | CompactRows) -> str:
+    """The name of the kind of rows these are."""
+    for name, kind in KINDS.items():
+        if isinstance(rows, kind.type):
+            return name
+    raise InputError(f"a compact store cannot hold rows of the kind {type(rows).__name__}")

@@ -1,0 +1,76 @@
+"""Small algorithms with compact rows, made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+from chakra_samples import assert_same_columns
+
+from weft.algorithm import Algorithm, RoundLog, SymmetricRows
+from weft.algorithm.rounds import NARROW_CHUNKS
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.topology import load_topology
+
+RATE, DELAY, CHUNK = 10**9, 1000, 1000
+SLOT = CHUNK * 1000 + DELAY  # with a latency that blocks
+COST = CostModel("blocking")
+
+
+def encode(rounds: list[dict[int, int]], links: int, chunks: int) -> tuple[np.ndarray, np.ndarray]:
+    """Log and offsets of rounds, each given as the chunk by link."""
+    parts, offsets = [], [0]
+    for carried in rounds:
+        bits = np.zeros(-(-links // 64) * 64, dtype=np.uint8)
+        bits[list(carried)] = 1
+        width = "<u2" if chunks <= NARROW_CHUNKS else "<u4"
+        numbers = np.array([carried[link] for link in sorted(carried)], dtype=width)
+        data = np.packbits(bits, bitorder="little").tobytes() + numbers.tobytes()
+        parts.append(data + bytes(-len(data) % 8))
+        offsets.append(offsets[-1] + len(parts[-1]))
+    return np.frombuffer(b"".join(parts), dtype=np.uint8), np.array(offsets, dtype=np.int64)
+
+
+def network(spec: str):
+    return load_topology(spec).with_links(bandwidth=RATE, latency=DELAY)
+
+
+def logged(npus: int = 5, kind: str = "all-gather") -> Algorithm:
+    """Round the ring: in round r NPU i passes on the chunk of NPU i - r."""
+    topology = network(f"ring:{npus}")
+    onward = {int(s): i for i, (s, d) in enumerate(zip(topology.src, topology.dst, strict=True))
+              if d == (s + 1) % npus}
+    rounds = [{onward[i]: (i - r) % npus for i in range(npus)} for r in range(npus - 1)]
+    demand = Collective.of(kind, range(npus), CHUNK * npus, alignment=1)
+    rows = RoundLog(SLOT, npus * (npus - 1), *encode(rounds, topology.links, npus))
+    return Algorithm((demand,), rows, topology, None, COST, {"method": "rounds", "seed": 3})
+
+
+def symmetric(npus: int = 6, kind: str = "all-gather") -> Algorithm:
+    """NPU 0's chunk goes round the ring."""
+    steps = np.arange(npus - 1)
+    rows = SymmetricRows(
+        np.zeros(npus - 1, np.int32),
+        steps.astype(np.int32),
+        (steps + 1).astype(np.int32),
+        np.zeros(npus - 1, np.bool_),
+        steps.astype(np.int64) * SLOT,
+        npus,
+    )
+    demand = Collective.of(kind, range(npus), CHUNK * npus, alignment=1)
+    return Algorithm((demand,), rows, network(f"ring:{npus}"), None, COST, {"method": "symmetric"})
+
+
+def assert_same_compact(a: Algorithm, b: Algorithm) -> None:
+    """Equal in everything, rows as they are."""
+    assert a.demands == b.demands
+    assert a.cost == b.cost
+    assert dict(a.provenance) == dict(b.provenance)
+    assert type(a.rows) is type(b.rows)
+    left, right = (
+        {field.name: getattr(one.rows, field.name) for field in fields(one.rows)} for one in (a, b)
+    )
+    left.pop("file", None), right.pop("file", None)
+    assert_same_columns(left, right)
+    assert_same_columns(vars(a.topology), vars(b.topology))
