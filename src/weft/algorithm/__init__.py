@@ -1,8 +1,10 @@
 """The meeting point: who sends which chunk to whom, after what, and when."""
 
+from weft.algorithm.activity import Activity
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.mended import MendedRows
+from weft.algorithm.description import described
 from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
@@ -13,6 +15,7 @@ from weft.algorithm.weaving import Program, Woven, weave
 
 __all__ = [
     "COLUMN_TYPES",
+    "Activity",
     "Algorithm",
     "Buffer",
     "Cells",
@@ -27,6 +30,7 @@ __all__ = [
     "UnnamedFile",
     "Woven",
     "cells_of",
+    "described",
     "last_ends",
     "place",
     "weave",

@@ -12,6 +12,7 @@ from weft.cli.export import export
 from weft.cli.lower import lower
 from weft.cli.progress import INTERRUPTED
 from weft.cli.reproduce import reproduce
+from weft.cli.show import show
 from weft.cli.simulate import simulate
 from weft.cli.synth import synth
 from weft.cli.topo import topo
@@ -32,6 +33,7 @@ for command in (
     synth,
     compare,
     verify,
+    show,
     simulate,
     convert,
     topo,

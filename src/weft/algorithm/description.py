@@ -1,0 +1,53 @@
+"""What an algorithm is, in a few facts; compact rows are not expanded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.algorithm.model import Algorithm
+from weft.algorithm.rounds import RoundLog
+from weft.algorithm.symmetric import SymmetricRows
+from weft.collective import Collective, format_group
+
+
+def described(algorithm: Algorithm) -> dict[str, Any]:
+    """The facts, for machines; what is not known is None."""
+    topology, cost = algorithm.topology, algorithm.cost
+    return {
+        "collectives": [_collective(demand) for demand in algorithm.demands],
+        "topology": None if topology is None else topology.name,
+        "npus": None if topology is None else len(topology.members),
+        "switches": None if topology is None else topology.switches,
+        "links": None if topology is None else topology.links,
+        "dimensions": None if topology is None else list(topology.dimensions),
+        "method": algorithm.provenance.get("method"),
+        "transfers": len(algorithm),
+        "time_us": algorithm.time_us if algorithm.timed else None,
+        "latency_model": None if cost is None else cost.latency_model,
+        "switching": None if cost is None else cost.switching,
+        "rows": _rows(algorithm),
+    }
+
+
+def _collective(demand: Collective) -> dict[str, Any]:
+    return {
+        "collective": demand.kind,
+        "group": format_group(demand.group),
+        "ranks": demand.ranks,
+        "size_bytes": demand.size,
+        "chunks": demand.chunks_per_share,
+        "chunk_count": demand.chunk_count,
+        "largest_chunk_bytes": demand.largest_chunk,
+        "root": demand.root,
+        "relay": demand.relay,
+    }
+
+
+def _rows(algorithm: Algorithm) -> dict[str, Any]:
+    """In which form the rows are, and what is peculiar to it."""
+    rows = algorithm.rows
+    if isinstance(rows, RoundLog):
+        return {"form": "log of rounds", "rounds": rows.rounds, "slot_ps": rows.slot}
+    if isinstance(rows, SymmetricRows):
+        return {"form": "rows of one NPU's chunks", "own_rows": len(rows.chunk)}
+    return {"form": "table", "columns": list(algorithm.transfers.columns())}

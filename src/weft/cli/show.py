@@ -1,0 +1,76 @@
+"""``weft show``: what an algorithm is, and what an NPU does in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli.inputs import InputOptions, input_options
+
+if TYPE_CHECKING:
+    from weft._core import Progress
+    from weft.algorithm import Activity
+
+
+@click.command()
+@input_options("ALGO")
+@click.option(
+    "--npu",
+    "npus",
+    type=int,
+    multiple=True,
+    metavar="N",
+    help="Also what this NPU sends and receives; may be repeated.",
+)
+@click.option(
+    "--limit", type=int, default=40, show_default=True, help="Transfers to list for an NPU."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool) -> None:
+    """Say what the algorithm in ALGO is and, with --npu, what an NPU sends and receives in it.
+
+    ALGO is a folder of Chakra execution traces, or a file in another format that Weft knows. It is
+    not judged: see weft verify. Compact stores of any size are shown at once.
+
+    \b
+    Examples:
+      weft show traces
+      weft show all-gather.weft --npu 0 --npu 123 --limit 10
+      weft show algorithm.json --npu 3 --json
+    """  # noqa: D301 - click reads the control character
+    from weft.algorithm import Activity, described
+    from weft.cli import progress
+    from weft.errors import InputError
+    from weft.formats import read
+
+    if limit < 0:
+        raise InputError(f"--limit is {limit}; expected 0 or more")
+    hints = source.hints()
+
+    def work(_report: Progress) -> tuple[dict[str, Any], list[Activity]]:
+        algorithm = read(source.path, hints, kind=source.kind).algorithm
+        facts = described(algorithm) | {"stored_bytes": _stored(source.path)}
+        return facts, [Activity.of(algorithm, npu) for npu in npus]
+
+    facts, activities = progress.run("reading", work)
+    if as_json:
+        import json
+
+        shown = [activity.to_dict(limit) for activity in activities]
+        click.echo(json.dumps({"path": source.path, **facts, "activities": shown}, indent=2))
+    else:
+        from weft.cli.activity_report import print_activity, print_facts
+
+        print_facts(source.path, facts)
+        for activity in activities:
+            print_activity(activity, limit)
+
+
+def _stored(source: str) -> int | None:
+    """Bytes on disk; None where only the beginning of the files' names is given."""
+    from pathlib import Path
+
+    from weft.formats.conversion import size_of
+
+    return size_of(Path(source)) if Path(source).exists() else None
