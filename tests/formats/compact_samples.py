@@ -39,8 +39,11 @@ def network(spec: str):
 def logged(npus: int = 5, kind: str = "all-gather") -> Algorithm:
     """Round the ring: in round r NPU i passes on the chunk of NPU i - r."""
     topology = network(f"ring:{npus}")
-    onward = {int(s): i for i, (s, d) in enumerate(zip(topology.src, topology.dst, strict=True))
-              if d == (s + 1) % npus}
+    onward = {
+        int(s): i
+        for i, (s, d) in enumerate(zip(topology.src, topology.dst, strict=True))
+        if d == (s + 1) % npus
+    }
     rounds = [{onward[i]: (i - r) % npus for i in range(npus)} for r in range(npus - 1)]
     demand = Collective.of(kind, range(npus), CHUNK * npus, alignment=1)
     rows = RoundLog(SLOT, npus * (npus - 1), *encode(rounds, topology.links, npus))

@@ -203,7 +203,11 @@ def test_changed_bytes_are_noticed_or_change_nothing(algorithm, seed):
         path = Path(folder) / "a.weft"
         store.write(algorithm, path)
         content = bytearray(path.read_bytes())
-        log = range(64, 64 + algorithm.rows.log.nbytes) if isinstance(algorithm.rows, RoundLog) else ()
+        log = (
+            range(64, 64 + algorithm.rows.log.nbytes)
+            if isinstance(algorithm.rows, RoundLog)
+            else ()
+        )
         for _ in range(rng.integers(1, 4)):
             at = int(rng.integers(len(content)))
             if at not in log:

@@ -49,8 +49,8 @@ def convert(
     """Convert the algorithm in IN to OUT; it is verified on the way, and refused if it is wrong.
 
     IN is recognised by what is in it. OUT is a folder of Chakra execution traces, or a file whose
-    ending names the format: .weft (a compact store), .xml (msccl), .json, .csv; an MSCCL++ plan needs --to mscclpp. Traces
-    that do not come from Weft need --collective.
+    ending names the format: .weft (a compact store), .xml (msccl), .json, .csv; an MSCCL++ plan
+    needs --to mscclpp. Traces that do not come from Weft need --collective.
 
     \b
     Examples:

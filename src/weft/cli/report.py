@@ -22,13 +22,16 @@ _MOST_LETTERS = 24
 _WIDEST = 200
 
 
-def print_tables(result: Result, output: str | None) -> None:
-    """Print the figures for people."""
+def print_tables(result: Result, output: str | None, stored: int | None) -> None:
+    """Print the figures for people; `stored` says how many bytes were saved in `output`."""
     table = Table(title=Text(_title(result)), show_header=False)
     for name, value in _rows(result):
         table.add_row(Text(name), Text(value))
-    if output is not None:
-        table.add_row(Text("saved in"), Text(output))
+    if output is not None and stored is not None:
+        each = (
+            f", {stored / len(result.algorithm):.3g} B a transfer" if len(result.algorithm) else ""
+        )
+        table.add_row(Text("saved in"), Text(f"{output} ({format_size(stored)}{each})"))
     console = Console()
     console.print(table)
     if len(result.groups) > 1:

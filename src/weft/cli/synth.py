@@ -17,6 +17,7 @@ from weft.cli.options import (
 
 if TYPE_CHECKING:
     from weft._core import Progress
+    from weft.collective import Plan
     from weft.result import Result
 
 
@@ -39,7 +40,12 @@ class _Synth(click.Command):
 )
 @alignment_option
 @method_option
-@click.option("-o", "--output", metavar="DIR", help="Save as Chakra execution traces, one a rank.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR|FILE.weft",
+    help="Save as Chakra execution traces, one a rank, or as a compact store.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def synth(
     network: NetworkOptions,
@@ -75,19 +81,21 @@ def synth(
       weft synth ring:4 permutation --to 1,0,3,2 --size 1MiB
       weft synth mesh:4x4 custom --pattern moves.yaml
       weft synth mesh:8x8 --plan groups.yaml
+      weft synth mesh:100x100 all-gather --size 10GiB --chunks 1 -o all-gather.weft
     """  # noqa: D301 - click reads the control character
     from weft.api import synthesize
     from weft.cli import progress
     from weft.cli.report import print_tables
     from weft.units import parse_size
 
-    if output is not None:
-        _check_output(output)
+    target = None if output is None else _Output(output)
     align = parse_size(alignment)
 
     def work(report: Progress) -> Result:
         topology = network.load()
         plan = demands.load(topology, align)
+        if target is not None:
+            target.check_demands(plan)
         return synthesize(
             topology,
             plan.collectives,
@@ -99,29 +107,54 @@ def synth(
             switching=switching,  # type: ignore[arg-type]
             progress=report,
             method=method,
+            scratch=None if target is None else target.path.absolute().parent,
         )
 
     result = progress.run("synthesizing", work)
-    if output is not None:
-        result.save(output)  # in this thread: an interrupt must reach it, so that it cleans up
+    if target is not None:
+        result.save(target.path)  # in this thread: an interrupt must reach it, so that it cleans up
+    stored = None if target is None else target.bytes()
     if as_json:
         import json
 
-        click.echo(json.dumps(result.to_dict(), indent=2))
+        click.echo(json.dumps(result.to_dict() | {"stored_bytes": stored}, indent=2))
     else:
-        print_tables(result, output)
+        print_tables(result, output, stored)
     if not result.verified:
         raise click.exceptions.Exit(1)
 
 
-def _check_output(folder: str) -> None:
-    """Say that a folder cannot be written before the work, not after it."""
-    from pathlib import Path
+class _Output:
+    """Where the algorithm is saved; what cannot work is said before the work, not after it."""
 
-    from weft.documents import check_replaceable
-    from weft.errors import InputError
-    from weft.formats.chakra import TRACE_NAME
+    def __init__(self, said: str) -> None:
+        from pathlib import Path
 
-    if not folder:
-        raise InputError("--output is empty; give the folder to write")
-    check_replaceable(Path(folder), TRACE_NAME)
+        from weft.documents import check_new_file, check_replaceable
+        from weft.errors import InputError
+        from weft.formats import chakra, store
+
+        if not said:
+            raise InputError("--output is empty; give the folder or the .weft file to write")
+        self.path = Path(said)
+        self.store = self.path.suffix == store.SUFFIX
+        if self.store:
+            check_new_file(self.path)
+        else:
+            check_replaceable(self.path, chakra.TRACE_NAME)
+
+    def check_demands(self, plan: Plan) -> None:
+        """Raise if traces surely cannot hold what these collectives take."""
+        from dataclasses import replace
+
+        from weft.formats import chakra
+
+        if not self.store:
+            pairs = zip(plan.collectives, plan.chunks, strict=True)
+            chakra.check_demands([replace(one, chunks_per_share=cut or 1) for one, cut in pairs])
+
+    def bytes(self) -> int:
+        """How many were written."""
+        from weft.formats.conversion import size_of
+
+        return size_of(self.path)

@@ -181,6 +181,20 @@ class Collective:
             table = self.parts.cut(self.chunks_per_share, self.alignment)
         return table if self.relay else table.within(np.array(sorted(self.group), dtype=np.int32))
 
+    @property
+    def least_transfers(self) -> int:
+        """How many transfers any algorithm takes at the least; does not make the table of chunks.
+
+        In an All-to-All a chunk goes to one other NPU; in what everybody has, or gets, or adds to,
+        it goes to or comes from all others.
+        """
+        if self.parts is not None or not self.smallest_chunk:
+            return 0
+        if self.pattern.own_buffers:
+            return self.chunk_count - self.ranks * self.chunks_per_share
+        everybody = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "reduce")
+        return self.chunk_count * (self.ranks - 1) if self.kind in everybody else 0
+
     def _named(self) -> Chunks:
         assert self.pattern.build is not None
         root_rank = self.group.index(self.root) if self.root is not None else 0

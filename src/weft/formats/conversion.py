@@ -80,10 +80,15 @@ class Conversion:
     def write(self, algorithm: Algorithm) -> int:
         """Write the target, whole or not at all; gives its bytes."""
         FORMATS[self.target_format].write(algorithm, self.target, **self.options)
-        if not self.target.is_dir():
-            return self.target.stat().st_size
-        with os.scandir(self.target) as entries:
-            return sum(entry.stat().st_size for entry in entries)
+        return size_of(self.target)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    if not path.is_dir():
+        return path.stat().st_size
+    with os.scandir(path) as entries:
+        return sum(entry.stat().st_size for entry in entries)
 
 
 def _flag(option: str) -> str:

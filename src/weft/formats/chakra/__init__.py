@@ -8,16 +8,19 @@ attributes of each file's GlobalMetadata, so that nothing is lost: see ``docs/ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm
+from weft.collective import Collective
 from weft.documents import new_folder
 from weft.errors import InputError
 from weft.formats.chakra._attributes import CHAKRA_VERSION, INT64, SCHEMA_VERSION, Attribute
 from weft.formats.chakra._columns import (
+    TAGS,
     check_savable,
     checksum,
     optional_columns,
@@ -30,10 +33,12 @@ from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints, Imported
 from weft.formats.rows import standard_columns
+from weft.memory import fits_table
 
 __all__ = [
     "TRACE_NAME",
     "TraceFiles",
+    "check_demands",
     "has_traces",
     "load",
     "naming",
@@ -75,6 +80,16 @@ def save(algorithm: Algorithm, folder: Path) -> None:
             (place / f"weft.{npu}.et").write_bytes(trace)
             written += len(trace)
         _check_loadable(algorithm, written)
+
+
+def check_demands(demands: Sequence[Collective]) -> None:
+    """Raise, before any work, if traces surely cannot hold what these collectives take."""
+    least = sum(demand.least_transfers for demand in demands)
+    if least >= TAGS or not fits_table(least):
+        raise InputError(
+            f"this takes {least:,} transfers or more, too many for traces; save it in a compact "
+            "store, a file whose name ends in .weft"
+        )
 
 
 def recognise(path: Path, _head: bytes) -> bool:

@@ -18,7 +18,7 @@ class Header(Frame, kw_only=True):
     npus: int
     rows: int
     checksum: int | None = None
-    columns: list[str] = []
+    columns: list[str] = msgspec.field(default_factory=list)
 
 
 def header_attributes(

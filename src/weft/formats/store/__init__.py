@@ -42,7 +42,6 @@ from weft.formats.store._layout import (
     Arrays,
     Directory,
     Entry,
-    end_of,
     entries_of,
     mapped,
     write_all,

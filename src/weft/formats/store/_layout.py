@@ -49,7 +49,8 @@ class Directory(Frame, kw_only=True):
     """The JSON text at the end of the file."""
 
     rows: str  # what kind they are of
-    numbers: dict[str, int] = {}  # what the rows say besides their arrays
+    # What the rows say besides their arrays.
+    numbers: dict[str, int] = msgspec.field(default_factory=dict)
     arrays: list[Entry]
     translates: bool = False  # `Topology.translates`
     whole: Network | None = None  # `Topology.whole`
@@ -72,13 +73,13 @@ def write_all(
     for entry in entries:
         if entry.name in columns:
             _write_at(descriptor, entry.place, _raw(columns[entry.name]))
-    place = end_of(entries)
+    place = _end_of(entries)
     _write_at(descriptor, place, memoryview(directory))
     head = _HEAD.pack(MAGIC, VERSION, zlib.crc32(directory), place, len(directory))
     _write_at(descriptor, 0, memoryview(head.ljust(HEAD_BYTES, b"\0")))
 
 
-def end_of(entries: list[Entry]) -> int:
+def _end_of(entries: list[Entry]) -> int:
     """Where the directory begins, behind these arrays."""
     return _aligned(max((entry.place + entry.bytes for entry in entries), default=HEAD_BYTES))
 
@@ -90,7 +91,7 @@ def _aligned(place: int) -> int:
 def _raw(column: NDArray[Any]) -> memoryview:
     """The bytes of an array, little-endian."""
     plain = np.ascontiguousarray(column, dtype=TYPES[column.dtype.name])
-    return memoryview(plain.view(np.uint8))
+    return plain.view(np.uint8).data
 
 
 def _write_at(descriptor: int, place: int, data: memoryview) -> None:

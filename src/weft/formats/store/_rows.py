@@ -92,7 +92,7 @@ def _check_table(algorithm: Algorithm, table: Transfers) -> None:
 def _take_rounds(algorithm: Algorithm) -> tuple[Columns, Numbers]:
     rows = algorithm.rows
     assert isinstance(rows, RoundLog)
-    arrays = {LOG: rows.log, "offsets": rows.offsets}
+    arrays: Columns = {LOG: rows.log, "offsets": rows.offsets}
     return arrays, {"slot": rows.slot, "count": rows.count}
 
 
@@ -128,9 +128,7 @@ def _make_symmetric(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> Symm
     npus = network.npus
     if not network.translates or demand.group != tuple(range(npus)):
         raise InputError("symmetric rows are for all NPUs of a network that translates onto itself")
-    columns: dict[str, Any] = {
-        name: arrays.typed(name, kind) for name, kind in _SYMMETRIC.items()
-    }
+    columns: dict[str, Any] = {name: arrays.typed(name, kind) for name, kind in _SYMMETRIC.items()}
     if len({len(column) for column in columns.values()}) > 1:
         raise InputError("the columns of the rows differ in length")
     own = demand.chunk_count // npus  # chunks of one NPU
