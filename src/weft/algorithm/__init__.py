@@ -1,6 +1,6 @@
 """The meeting point: who sends which chunk to whom, after what, and when."""
 
-from weft.algorithm.activity import Activity
+from weft.algorithm.activity import Activity, chunk_bytes
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.mended import MendedRows
@@ -30,6 +30,7 @@ __all__ = [
     "UnnamedFile",
     "Woven",
     "cells_of",
+    "chunk_bytes",
     "described",
     "last_ends",
     "place",

@@ -48,7 +48,9 @@ class Activity:
         rows = algorithm.of_npu(npu)
         if rows.start is not None:
             rows = rows.selected(np.argsort(rows.start, kind="stable"))
-        return cls(algorithm, npu, rows, _bytes_of(algorithm, rows), _near(algorithm, npu, rows))
+        return cls(
+            algorithm, npu, rows, chunk_bytes(algorithm, rows.chunk), _near(algorithm, npu, rows)
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -134,12 +136,12 @@ def _check_npu(algorithm: Algorithm, npu: int) -> None:
         raise InputError(f"there is no NPU {npu}; expected 0 or more")
 
 
-def _bytes_of(algorithm: Algorithm, rows: Transfers) -> Numbers:
-    """Bytes of each row's chunk; compact rows may name chunks that are too many for a table."""
+def chunk_bytes(algorithm: Algorithm, chunk: NDArray[np.int32]) -> Numbers:
+    """Bytes of these chunks; compact rows may name chunks that are too many for a table."""
     if isinstance(algorithm.rows, CompactRows):
         sizes = algorithm.demands[0].piece_bytes
-        return sizes[rows.chunk.astype(np.int64) % len(sizes)]
-    return algorithm.chunks.bytes[rows.chunk]
+        return sizes[chunk.astype(np.int64) % len(sizes)]
+    return algorithm.chunks.bytes[chunk]
 
 
 def _near(algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers:

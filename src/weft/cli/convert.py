@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli.inputs import InputOptions, input_options
+from weft.cli.inputs import MOST_NPUS, InputOptions, input_options
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 @input_options("IN")
 @click.argument("output", metavar="OUT")
 @click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its ending asks for.")
+@click.option(
+    "--ranks", metavar="NPUS", help="For chakra: write the traces of these NPUs only, 0-3,17."
+)
 @click.option("--name", metavar="TEXT", help="For formats that name the algorithm.")
 @click.option("--dialect", metavar="NAME", help="For msccl: msccl (the default) or rccl.")
 @click.option("--protocol", metavar="NAME", help="For msccl: Simple (the default), LL or LL128.")
@@ -57,12 +60,14 @@ def convert(
       weft convert allreduce.xml traces
       weft convert traces allreduce.xml --dialect rccl
       weft convert traces plan.json --to mscclpp --gpus-per-node 8
+      weft convert all-gather.weft traces --ranks 0-3,17
       weft convert ring/ag_ring traces --collective all-gather
       weft convert rows.csv traces --collective all-reduce --size 64MiB --chunks 2
     """  # noqa: D301 - click reads the control character
     from pathlib import Path
 
     from weft.cli import progress
+    from weft.collective import parse_group
     from weft.formats.conversion import Conversion, ranks_of
     from weft.units import parse_size
 
@@ -70,6 +75,8 @@ def convert(
     given = {name: value for name, value in options.items() if value is not None}
     for name in given.keys() & {"min_size", "max_size"}:
         given[name] = parse_size(given[name])
+    if "ranks" in given:
+        given["ranks"] = parse_group(given["ranks"], MOST_NPUS)
     conversion = Conversion(
         Path(source.path),
         Path(output),

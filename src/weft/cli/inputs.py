@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from weft.formats import Hints
 
-_MOST_NPUS = 1 << 24  # the readers know how many there are; this only bounds a range
+MOST_NPUS = 1 << 24  # the readers know how many there are; this only bounds a range
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class InputOptions:
 
         if self.chunks is not None and self.chunks < 1:
             raise InputError(f"--chunks is {self.chunks}; expected 1 or more")
-        group = None if self.group is None else parse_group(self.group, _MOST_NPUS)
-        ranks = _MOST_NPUS if group is None else len(group)
+        group = None if self.group is None else parse_group(self.group, MOST_NPUS)
+        ranks = MOST_NPUS if group is None else len(group)
         return Hints(
             self.collective,
             None if self.size is None else parse_size(self.size),

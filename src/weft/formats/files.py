@@ -51,6 +51,7 @@ FORMATS: dict[str, Format] = {
         chakra.read,
         chakra.save,
         "",
+        ("ranks",),
     ),
     "weft": Format(
         "a compact store, one file that is mapped into memory",

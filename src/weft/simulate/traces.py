@@ -30,7 +30,8 @@ def is_workload(where: str | os.PathLike[str]) -> bool:
     path = Path(where)
     if not has_traces(path):
         return False
-    attributes, _ = TraceFiles(path).read(0)
+    files = TraceFiles(path)
+    attributes, _ = files.read(files.first)
     return "weft.version" not in attributes
 
 

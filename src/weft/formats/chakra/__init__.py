@@ -15,10 +15,16 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.collective import Collective
+from weft.collective import Collective, format_group
 from weft.documents import new_folder
-from weft.errors import InputError
-from weft.formats.chakra._attributes import CHAKRA_VERSION, INT64, SCHEMA_VERSION, Attribute
+from weft.errors import FormatError, InputError
+from weft.formats.chakra._attributes import (
+    CHAKRA_VERSION,
+    INT64,
+    SCHEMA_VERSION,
+    TEXT,
+    Attribute,
+)
 from weft.formats.chakra._columns import (
     TAGS,
     check_savable,
@@ -30,6 +36,7 @@ from weft.formats.chakra._columns import (
 from weft.formats.chakra._files import TraceFiles, has_traces, naming
 from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
+from weft.formats.chakra._part import check_ranks, nodes_of
 from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints, Imported
 from weft.formats.rows import standard_columns
@@ -48,12 +55,14 @@ __all__ = [
 ]
 
 MAX_NPUS = 1 << 20
+_PART = "weft.part"  # the attribute of traces of some NPUs only
 
 
-def save(algorithm: Algorithm, folder: Path) -> None:
+def save(algorithm: Algorithm, folder: Path, *, ranks: Sequence[int] | None = None) -> None:
     """Write `algorithm` as a folder of traces; the whole folder appears at once or not at all.
 
-    An existing folder is replaced only if it is empty or holds nothing but such traces.
+    An existing folder is replaced only if it is empty or holds nothing but such traces. With
+    `ranks` only the traces of these NPUs are written: they can be run, but not read back.
 
     Raises
     ------
@@ -62,24 +71,38 @@ def save(algorithm: Algorithm, folder: Path) -> None:
     FormatError
         The folder cannot be written.
     """
+    if ranks is not None:
+        _save_part(algorithm, folder, ranks)
+        return
     table = standard_columns(algorithm.transfers)
     npus = _count_npus(algorithm)
     check_savable(table, npus, len(algorithm.chunks), len(algorithm.routes or ()))
-    plan = planned(table, algorithm.chunks, npus)
+    plan = planned(table, algorithm.chunks.bytes, npus)
     header = header_attributes(algorithm, npus, checksum(table), optional_columns(table))
     written = 0
     with new_folder(folder, TRACE_NAME) as place:
         for npu in range(npus):
-            attributes: list[Attribute] = [
-                ("weft.version", INT64, SCHEMA_VERSION),
-                ("weft.npu", INT64, npu),
-                *(header if npu == 0 else []),
-                *sent_attributes(table, plan.sent(npu)),
-            ]
-            trace = _core.write_chakra(CHAKRA_VERSION, attributes, plan.nodes(npu))
-            (place / f"weft.{npu}.et").write_bytes(trace)
-            written += len(trace)
+            more = [*(header if npu == 0 else []), *sent_attributes(table, plan.sent(npu))]
+            written += _write(place, npu, more, plan.nodes(npu))
         _check_loadable(algorithm, written)
+
+
+def _save_part(algorithm: Algorithm, folder: Path, ranks: Sequence[int]) -> None:
+    """Write the traces of some NPUs, which say that they are no whole algorithm."""
+    npus = _count_npus(algorithm)
+    check_ranks(ranks, npus)
+    part: list[Attribute] = [(_PART, TEXT, f"{format_group(ranks)} of {npus}".encode())]
+    with new_folder(folder, TRACE_NAME) as place:
+        for npu, nodes in nodes_of(algorithm, ranks, npus):
+            _write(place, npu, part, nodes)
+
+
+def _write(place: Path, npu: int, more: list[Attribute], nodes: _core.ChakraNodes) -> int:
+    """Write one NPU's trace, with what every file says and more; gives its bytes."""
+    first: list[Attribute] = [("weft.version", INT64, SCHEMA_VERSION), ("weft.npu", INT64, npu)]
+    trace = _core.write_chakra(CHAKRA_VERSION, first + more, nodes)
+    (place / f"weft.{npu}.et").write_bytes(trace)
+    return len(trace)
 
 
 def check_demands(demands: Sequence[Collective]) -> None:
@@ -100,7 +123,14 @@ def recognise(path: Path, _head: bytes) -> bool:
 def read(path: Path, hints: Hints) -> Imported:
     """Read what `save` wrote, or traces of others for which the user names the collective."""
     files = TraceFiles(path)
-    attributes, _ = files.read(0)
+    attributes, _ = files.read(files.first)
+    if _PART in attributes:
+        with naming(files.path(files.first)):
+            part = attributes.text(_PART).decode(errors="replace")
+        raise FormatError(
+            f"{path} has the traces of NPUs {part} only, which are no whole algorithm; read what "
+            "they were made of"
+        )
     if "weft.version" in attributes:
         algorithm = load(path)
         hints.check(path, algorithm.demands)
@@ -112,9 +142,9 @@ def read(path: Path, hints: Hints) -> Imported:
 
 def _count_npus(algorithm: Algorithm) -> int:
     """How many files there are: one for each NPU number of the network, or of those named."""
-    rows = algorithm.transfers
     named = max(max(demand.group) for demand in algorithm.demands)
     if algorithm.topology is None:
+        rows = algorithm.transfers
         named = max(named, int(np.max(rows.src, initial=0)), int(np.max(rows.dst, initial=0)))
         npus = named + 1
     else:

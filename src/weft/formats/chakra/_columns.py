@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Transfers
-from weft.collective import Chunks
 from weft.errors import InputError
 from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
 from weft.formats.rows import check_rows
@@ -23,7 +22,7 @@ TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
 OPTIONAL = ("route", "start", "end", "src_place", "dst_place", "deps")
 
 
-def planned(table: Transfers, chunks: Chunks, npus: int) -> _core.ChakraPlan:
+def planned(table: Transfers, chunk_bytes: Int64, npus: int) -> _core.ChakraPlan:
     """The nodes that a table of standard columns calls for."""
     return _core.ChakraPlan(
         npus,
@@ -31,7 +30,7 @@ def planned(table: Transfers, chunks: Chunks, npus: int) -> _core.ChakraPlan:
         table.src,
         table.dst,
         table.reduce,
-        chunks.bytes,
+        chunk_bytes,
         table.src_place,
         table.dst_place,
         table.dep_offsets,

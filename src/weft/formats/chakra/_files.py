@@ -74,6 +74,11 @@ class TraceFiles:
     def __len__(self) -> int:
         return len(self._ranks)
 
+    @property
+    def first(self) -> int:
+        """The lowest rank there is."""
+        return min(self._ranks)
+
     def path(self, rank: int) -> Path:
         return self._folder / f"{self._prefix}{rank}.et"
 

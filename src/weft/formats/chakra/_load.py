@@ -60,7 +60,7 @@ def load(folder: Path) -> Algorithm:
     table = rows.table()
     with naming(first):
         _check_table(header, table)
-    _check_nodes(files, planned(table, chunks, header.npus), digests)
+    _check_nodes(files, planned(table, chunks.bytes, header.npus), digests)
     with naming(first):
         return replace(frame, rows=table)
 
