@@ -19,8 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.algorithm import RoundLog
+from weft.algorithm import Algorithm, CompactRows, PeriodicRows, RoundLog
 from weft.algorithm.unnamed import UnnamedFile
+from weft.collective import Collective
+from weft.cost import CostModel
 from weft.errors import FormatError, InputError
 from weft.formats import Hints, read, store
 
@@ -61,6 +63,20 @@ def test_random_tables_come_back(seed):
         path = Path(folder) / "a.weft"
         store.write(algorithm, path)
         assert_same(weft.load(path), algorithm)
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "chunks"),
+    [("torus:4x4", "all-gather", 2), ("switch:4", "all-to-all", 1), ("mesh:3x3", "all-reduce", 40)],
+)
+def test_what_is_synthesized_comes_back(spec, kind, chunks, tmp_path):
+    algorithm = weft.synthesize(network(spec), kind, "1MB", chunks=chunks).algorithm
+    algorithm.save(tmp_path / "a.weft")
+    loaded = weft.load(tmp_path / "a.weft")
+    assert loaded.time == algorithm.time
+    assert_same(loaded, algorithm)
+    if isinstance(algorithm.rows, CompactRows):
+        assert_same_compact(loaded, algorithm)
 
 
 @pytest.mark.parametrize("algorithm", COMPACT)
@@ -110,13 +126,11 @@ def test_what_a_network_was_before_failures_comes_back(tmp_path):
         assert np.array_equal(getattr(loaded.whole, name), getattr(whole, name))
 
 
-def unnamed(algorithm, folder: Path):
+def unnamed(algorithm, folder: Path | None):
     """The same algorithm with its log in a file without a name."""
-    log = algorithm.rows.log.tobytes()
-    fd = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
-    os.pwrite(fd, log, 64)
-    file = UnnamedFile(fd, folder)
-    return replace(algorithm, rows=replace(algorithm.rows, file=file)), fd
+    file = UnnamedFile(folder)
+    os.pwrite(file.fd, algorithm.rows.log.tobytes(), 64)
+    return replace(algorithm, rows=replace(algorithm.rows, file=file)), file.fd
 
 
 def test_a_log_in_an_unnamed_file_is_named_and_not_copied(tmp_path):
@@ -134,20 +148,15 @@ def test_a_log_in_an_unnamed_file_is_named_and_not_copied(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.weft", "b.weft"]
 
 
-@pytest.mark.parametrize("reason", ["memory", "unlinked", "another file system"])
+@pytest.mark.parametrize("reason", ["memory", "no name ever", "no link"])
 def test_a_log_that_cannot_be_named_is_copied(reason, tmp_path, monkeypatch):
-    log = logged().rows.log.tobytes()
-    if reason == "memory":
-        fd = os.memfd_create("log")
-    else:
-        fd, name = tempfile.mkstemp(dir=tmp_path)
-        os.unlink(name)
-    os.pwrite(fd, log, 64)
-    file = UnnamedFile(fd, tmp_path)
-    algorithm = replace(logged(), rows=replace(logged().rows, file=file))
-    if reason == "another file system":
+    with monkeypatch.context() as patch:
+        if reason == "no name ever":
+            patch.setattr(os, "O_TMPFILE", os.O_CREAT)
+        algorithm, _ = unnamed(logged(), None if reason == "memory" else tmp_path)
+    if reason == "no link":  # nor any other file without a name
         monkeypatch.setattr(os, "link", lambda *_, **__: os.stat(tmp_path / "none"))
-        monkeypatch.delattr(os, "O_TMPFILE")
+        monkeypatch.setattr(os, "O_TMPFILE", os.O_CREAT)
     for name in "ab":
         algorithm.save(tmp_path / f"{name}.weft")
         assert_same_compact(weft.load(tmp_path / f"{name}.weft"), logged())
@@ -297,6 +306,40 @@ def test_a_directory_that_lies_is_refused(case, tmp_path):
 )
 def test_symmetric_rows_out_of_range_are_refused(column, message, tmp_path):
     algorithm = symmetric(4)
+    replace(algorithm, rows=replace(algorithm.rows, **column)).save(tmp_path / "a.weft")
+    with pytest.raises(FormatError, match=message):
+        weft.load(tmp_path / "a.weft")
+
+
+def trees() -> Algorithm:
+    """Two trees that carry two chunks each round a ring of two."""
+    rows = PeriodicRows(
+        5 * 10**9,
+        np.array([0, 1, 2]),
+        np.array([0, 2, 4]),
+        np.array([0, 1, 1, 0], np.int32),
+        np.array([True, False, True, False]),
+        np.array([0, 10**9] * 2),
+    )
+    demand = Collective.of("all-reduce", range(2), 2000)
+    return Algorithm((demand,), rows, network("ring:2"), None, CostModel())
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"link": np.array([0, 1, 1, 9], np.int32)}, r"link\[3\] is 9"),
+        ({"first": np.array([0, 3, 2])}, "first does not go from 0 to 2"),
+        ({"offsets": np.array([0, 2, 5])}, "offsets does not go from 0 to 4"),
+        ({"offsets": np.array([0, 4])}, "the trees do not fit"),
+        ({"period": 1 << 62}, "period is"),
+        ({"start": np.array([0])}, "differ in length"),
+    ],
+)
+def test_periodic_rows_come_back_or_are_refused(column, message, tmp_path):
+    algorithm = trees()
+    algorithm.save(tmp_path / "a.weft")
+    assert_same_compact(weft.load(tmp_path / "a.weft"), algorithm)
     replace(algorithm, rows=replace(algorithm.rows, **column)).save(tmp_path / "a.weft")
     with pytest.raises(FormatError, match=message):
         weft.load(tmp_path / "a.weft")

@@ -138,8 +138,9 @@ def _check_npu(algorithm: Algorithm, npu: int) -> None:
 
 def chunk_bytes(algorithm: Algorithm, chunk: NDArray[np.int32]) -> Numbers:
     """Bytes of these chunks; compact rows may name chunks that are too many for a table."""
-    if isinstance(algorithm.rows, CompactRows):
-        sizes = algorithm.demands[0].piece_bytes
+    demand = algorithm.demands[0]
+    if isinstance(algorithm.rows, CompactRows) and demand.parts is None and demand.smallest_chunk:
+        sizes = demand.piece_bytes  # of one buffer, where every NPU has one of its own
         return sizes[chunk.astype(np.int64) % len(sizes)]
     return algorithm.chunks.bytes[chunk]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.algorithm.model import Algorithm
+from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
 from weft.collective import Collective, format_group
@@ -50,4 +51,7 @@ def _rows(algorithm: Algorithm) -> dict[str, Any]:
         return {"form": "log of rounds", "rounds": rows.rounds, "slot_ps": rows.slot}
     if isinstance(rows, SymmetricRows):
         return {"form": "rows of one NPU's chunks", "own_rows": len(rows.chunk)}
+    if isinstance(rows, PeriodicRows):
+        own = len(rows.link)
+        return {"form": "trees", "trees": rows.trees, "own_rows": own, "period_ps": rows.period}
     return {"form": "table", "columns": list(algorithm.transfers.columns())}

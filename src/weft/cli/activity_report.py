@@ -66,6 +66,9 @@ def _form(facts: dict[str, Any]) -> str:
     rows = facts["rows"]
     if "rounds" in rows:
         return f"log of {rows['rounds']:,} rounds, one every {format_time(rows['slot_ps'])}"
+    if "trees" in rows:
+        period = format_time(rows["period_ps"])
+        return f"the {rows['own_rows']:,} of {rows['trees']:,} trees, a chunk each {period}"
     if "own_rows" in rows:
         grid = "x".join(map(str, facts["dimensions"]))
         return f"the {rows['own_rows']:,} of NPU 0's chunks, moved over the grid {grid}"

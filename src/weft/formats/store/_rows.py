@@ -13,6 +13,7 @@ from weft.algorithm import (
     COLUMN_TYPES,
     Algorithm,
     CompactRows,
+    PeriodicRows,
     RoundLog,
     SymmetricRows,
     Transfers,
@@ -35,6 +36,13 @@ _SYMMETRIC: dict[str, type[np.generic]] = {
     "chunk": np.int32,
     "src": np.int32,
     "dst": np.int32,
+    "reduce": np.bool_,
+    "start": np.int64,
+}
+_PERIODIC: dict[str, type[np.generic]] = {
+    "first": np.int64,
+    "offsets": np.int64,
+    "link": np.int32,
     "reduce": np.bool_,
     "start": np.int64,
 }
@@ -113,7 +121,7 @@ def _make_rounds(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RoundLog
     width = 2 if demand.chunk_count <= NARROW_CHUNKS else 4
     slot = _number(numbers, "slot", 1, _CLOCK_PS // max(len(sizes), 1))
     count = _number(numbers, "count", 0, (len(log) - bitmap * len(sizes)) // width)
-    return RoundLog(slot, count, log, offsets)
+    return RoundLog(slot, count, log, offsets, 2 if demand.kind == "all-reduce" else 1)
 
 
 def _take_symmetric(algorithm: Algorithm) -> tuple[Columns, Numbers]:
@@ -139,12 +147,39 @@ def _make_symmetric(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> Symm
     return SymmetricRows(**columns, npus=npus)
 
 
-def _place_of(frame: Algorithm, kinds: tuple[str, ...]) -> tuple[Topology, Collective]:
-    """Network and collective of compact rows, which must be one of these by name."""
+def _take_periodic(algorithm: Algorithm) -> tuple[Columns, Numbers]:
+    rows = algorithm.rows
+    assert isinstance(rows, PeriodicRows)
+    columns = {name: getattr(rows, name).astype(kind) for name, kind in _PERIODIC.items()}
+    return columns, {"period": rows.period}
+
+
+def _make_periodic(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> PeriodicRows:
+    network, demand = _place_of(frame, ("all-reduce",), told=True)
+    columns: dict[str, Any] = {name: arrays.typed(name, kind) for name, kind in _PERIODIC.items()}
+    if len({len(columns[name]) for name in ("link", "reduce", "start")}) > 1:
+        raise InputError("the columns of the rows differ in length")
+    ends = {"offsets": len(columns["link"]), "first": len(demand.chunks)}
+    for name, end in ends.items():
+        marks = columns[name]
+        if not len(marks) or marks[0] != 0 or marks[-1] != end or (np.diff(marks) < 0).any():
+            raise InputError(f"{name} does not go from 0 to {end}")
+    if len(columns["offsets"]) != len(columns["first"]) or network.switches:
+        raise InputError("the trees do not fit their chunks or the network")
+    checked_range("link", columns["link"], network.links)
+    checked_range("start", columns["start"], _CLOCK_PS)
+    period = _number(numbers, "period", 0, _CLOCK_PS // max(len(demand.chunks), 1))
+    return PeriodicRows(period=period, **columns)
+
+
+def _place_of(
+    frame: Algorithm, kinds: tuple[str, ...], *, told: bool = False
+) -> tuple[Topology, Collective]:
+    """Network and collective of compact rows; the name must say what moves, unless `told`."""
     demand, *others = frame.demands
     if frame.topology is None or frame.cost is None or others:
         raise InputError("compact rows need a topology, a cost model and one collective")
-    if demand.kind not in kinds or demand.parts is not None:
+    if demand.kind not in kinds or (demand.parts is not None and not told):
         raise InputError(f"such rows cannot be those of this {demand.kind}")
     return frame.topology, demand
 
@@ -152,6 +187,7 @@ def _place_of(frame: Algorithm, kinds: tuple[str, ...]) -> tuple[Topology, Colle
 KINDS: dict[str, Kind] = {
     "table": Kind(Transfers, _take_table, _make_table),
     "rounds": Kind(RoundLog, _take_rounds, _make_rounds),
+    "periodic": Kind(PeriodicRows, _take_periodic, _make_periodic),
     "symmetric": Kind(SymmetricRows, _take_symmetric, _make_symmetric),
 }
 
