@@ -3,8 +3,8 @@
 from weft.algorithm.activity import Activity, chunk_bytes
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
-from weft.algorithm.mended import MendedRows
 from weft.algorithm.description import described
+from weft.algorithm.mended import MendedRows
 from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
