@@ -19,8 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.algorithm import Algorithm, CompactRows, PeriodicRows, RoundLog
-from weft.algorithm.unnamed import UnnamedFile
+from weft.algorithm import Algorithm, CompactRows, PeriodicRows, RoundLog, UnnamedFile
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import FormatError, InputError

@@ -96,7 +96,7 @@ def _named(
 ) -> bool:
     """Whether a log that lies in a file without a name could be given that of `path`."""
     file = algorithm.rows.file if isinstance(algorithm.rows, RoundLog) else None
-    if file is None:
+    if file is None or not file.linkable:
         return False
     with suppress(OSError):  # then it is copied, which says what is wrong
         check_replaces_file(path)

@@ -15,13 +15,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.algorithm.rounds import LOG_BEGINS
 from weft.errors import FormatError, InputError
 from weft.formats.chakra import naming
 from weft.formats.frame import Frame, Network
 
 MAGIC = b"WEFT\r\n\x1a\n"  # a transfer as text would change it
 VERSION = 1
-HEAD_BYTES = 64  # also what every array is aligned to
+HEAD_BYTES = LOG_BEGINS  # also what every array is aligned to
 TYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in ("bool", "uint8", "uint16", "uint32", "int32", "int64")
