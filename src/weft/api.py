@@ -113,7 +113,7 @@ def synthesize(
         scratch=None if scratch is None else Path(scratch),
     )
     seconds = time.perf_counter() - began
-    return Result(algorithm, verify(algorithm), bound_of(algorithm), seconds)
+    return Result(algorithm, verify(algorithm, progress=progress), bound_of(algorithm), seconds)
 
 
 def _chunked(
