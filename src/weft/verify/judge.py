@@ -45,7 +45,7 @@ def _malformed_columns(transfers: Transfers) -> str | None:
     """What is wrong with the shapes of the columns, if anything."""
     columns = transfers.columns()
     for name, column in columns.items():
-        if (wrong := _malformed(name, column, COLUMN_TYPES[name])) is not None:
+        if (wrong := malformed_column(name, column, COLUMN_TYPES[name])) is not None:
             return wrong
         expected = len(transfers) + (name == "dep_offsets")
         if name != "deps" and len(column) != expected:
@@ -61,12 +61,14 @@ def _malformed_columns(transfers: Transfers) -> str | None:
 def _malformed_routes(routes: Routes | None) -> str | None:
     if routes is None:
         return None
-    return _malformed("routes.offsets", routes.offsets, np.int64) or _malformed(
+    return malformed_column("routes.offsets", routes.offsets, np.int64) or malformed_column(
         "routes.links", routes.links, np.int32
     )
 
 
-def _malformed(name: str, column: NDArray[np.generic], expected: type[np.generic]) -> str | None:
+def malformed_column(
+    name: str, column: NDArray[np.generic], expected: type[np.generic]
+) -> str | None:
     if column.ndim != 1:
         return f"column '{name}' has {column.ndim} dimensions, but 1 is expected"
     if column.dtype != expected:
