@@ -117,8 +117,8 @@ def test_chunk_before_it_arrived() -> None:
     assert entries[0] == (0, 0, 0)
     early = with_entries(algorithm, [(0, 0, 2), *entries[1:]])
     refused(early, "causality", "NPU 0 sends chunk 2 at 0ps (round 0) but receives it at")
-    nobody = [(r, link, c) for r, link, c in entries if c != 2]
-    refused(with_entries(algorithm, [*nobody, (0, 4, 2)]), "precondition", "never has it")
+    nobody = [(r, link, c) for r, link, c in entries if c != 2 or r == 0]
+    refused(with_entries(algorithm, [*nobody, (9, 0, 2)]), "precondition", "never has it")
     slow = with_log(algorithm, slot=HOP - 1)
     refused(slow, "link", "round 1", "holds it until")
 
@@ -185,7 +185,8 @@ def test_wrong_sums(kind: str) -> None:
     refused(with_entries(algorithm, entries[:-1]), "reduction", "lacks the contribution")
     alone = [(r, link, c) for r, link, c in entries if c != 0]
     # 3 > 2 > 1 > 0, but 2 adds what 3 sent only after it has sent itself.
-    way = {(int(s), int(d)): i for i, (s, d) in enumerate(zip(network.src, network.dst))}
+    ends = zip(network.src.tolist(), network.dst.tolist(), strict=True)
+    way = {(s, d): i for i, (s, d) in enumerate(ends)}
     line = [(free, way[0, 1], 0), (free + 1, way[1, 2], 0), (free + 1, way[2, 3], 0)]
     refused(with_entries(algorithm, [*alone, *line]), "reduction", "NPU 2", "brings it another")
     short = [(free, way[0, 1], 0), (free + 1, way[2, 3], 0)]
@@ -203,7 +204,7 @@ def test_sums_need_twins() -> None:
 
 
 def test_logs_serve_whole_networks_without_switches() -> None:
-    algorithm, entries = made()
+    algorithm, _ = made()
     demand = Collective.of("all-gather", range(3), 4 * SHARE)
     refused(replace(algorithm, demands=(demand,)), "structure", "serves all NPUs")
     other = Collective.of("all-to-all", range(4), 4 * SHARE)

@@ -106,7 +106,8 @@ def _twinned(topology: Topology) -> NDArray[np.uint8]:
     place = np.empty(len(there), dtype=np.int64)
     place[order] = np.arange(len(there)) - np.searchsorted(ordered, ordered)
     twins = np.searchsorted(ordered, back, side="right") - np.searchsorted(ordered, back)
-    return (place < twins).astype(np.uint8)
+    twinned: NDArray[np.uint8] = (place < twins).astype(np.uint8)
+    return twinned
 
 
 def _link(v: RoundViolation, a: Algorithm) -> str:
@@ -132,7 +133,7 @@ def _link_taken(v: RoundViolation, a: Algorithm) -> str:
     return f"{_link(v, a)} is taken at {begin}, but round {v.other} holds it until {until}"
 
 
-def _never_held(v: RoundViolation, a: Algorithm) -> str:
+def _never_held(v: RoundViolation, _a: Algorithm) -> str:
     when = format_time(v.time)
     return f"NPU {v.npu} sends chunk {v.chunk} at {when} (round {v.round}) but never has it"
 
