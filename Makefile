@@ -2,13 +2,14 @@
 # make test   the same set-up, then the whole test suite
 # make lint   ruff and mypy
 # make bench  figures beside the published ones
+# make bench-scale  time and memory up to a million NPUs; writes docs/scaling.md (some 40 minutes)
 # make docs   the pages as HTML, into docs/_build
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*.cpp cpp/bindings/*)
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-scale docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +31,9 @@ lint: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
+
+bench-scale: $(VENV)/.installed
+	$(BIN)/python -m benchmarks scale
 
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'

@@ -11,12 +11,12 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import chunks, compare, convert, pccl, simulate, tacos
+from benchmarks import chunks, compare, convert, pccl, scale, simulate, tacos
 from benchmarks.tables import Extent
 
 SUITES = {"tacos": tacos, "pccl": pccl, "convert": convert, "simulate": simulate, "chunks": chunks}
 TABLES = {name: table for suite in SUITES.values() for name, table in suite.TABLES.items()}
-PAGES = {"compare": compare.write}
+PAGES = {"compare": compare.write, "scale": scale.write}
 
 
 def main() -> None:
