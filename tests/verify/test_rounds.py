@@ -165,6 +165,21 @@ def test_damaged_logs() -> None:
     refused(with_log(algorithm, log=rows.log.view(np.int8)), "structure", "'log'")
 
 
+@given(st.data(), st.sampled_from(KINDS))
+@settings(max_examples=100, deadline=None)
+def test_any_bytes_get_a_verdict(data: st.DataObject, kind: str) -> None:
+    algorithm, _ = made(kind)
+    rows = algorithm.rows
+    assert isinstance(rows, RoundLog)
+    log, offsets = rows.log.copy(), rows.offsets.copy()
+    for _ in range(data.draw(st.integers(1, 3))):
+        log[data.draw(st.integers(0, len(log) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        at = data.draw(st.integers(0, len(offsets) - 1))
+        offsets[at] = data.draw(st.integers(-(2**63), 2**63 - 1))
+    assert verify(with_log(algorithm, log=log, offsets=offsets)).ok in (True, False)
+
+
 @pytest.mark.parametrize("kind", ["reduce-scatter", "all-reduce"])
 def test_wrong_sums(kind: str) -> None:
     algorithm, entries = made(kind)
