@@ -77,6 +77,12 @@ def test_right_by_hand(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verify(on_ring(kind)) == Verdict(True)
 
 
+def test_one_npu_has_nothing_to_do() -> None:
+    none = SymmetricRows(*(np.zeros(0, dtype=d) for d in ("i4", "i4", "i4", "?", "i8")), 1)
+    demand = Collective.of("all-gather", [0], SHARE)
+    assert verify(Algorithm((demand,), none, network("ring:1"), cost=BLOCKING))
+
+
 def changed(rows: list[tuple[int, int, int, bool, int]], row: int, **to: int) -> Algorithm:
     names = ("chunk", "src", "dst", "reduce", "slot")
     new = [dict(zip(names, one, strict=True)) for one in rows]

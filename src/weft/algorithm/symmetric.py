@@ -129,6 +129,8 @@ def _by_piece(collective: Collective) -> Numbers:
 
 def _durations(moves: Translations, cost: CostModel, ways: Numbers, size: Numbers) -> Numbers:
     """How long chunks of these sizes are on their way in these directions."""
+    if len(size) == 0:  # one NPU alone
+        return np.zeros(0, dtype=np.int64)
     sizes, kind = np.unique(size, return_inverse=True)
     table = np.stack([moves.durations(cost, one) for one in sizes.tolist()])
     return table[kind, ways]
