@@ -19,11 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.algorithm import Algorithm, CompactRows, PeriodicRows, RoundLog, UnnamedFile
+from weft.algorithm import Algorithm, CompactRows, MendedRows, PeriodicRows, RoundLog, UnnamedFile
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import FormatError, InputError
 from weft.formats import Hints, read, store
+from weft.synthesis.engines import Settings
+from weft.synthesis.mending import plan_mended
 
 HEAD = struct.Struct("<8sIIQQ")
 COMPACT = [logged(), logged(70), logged(3, "reduce-scatter"), symmetric(), symmetric(2)]
@@ -306,6 +308,46 @@ def test_a_directory_that_lies_is_refused(case, tmp_path):
 def test_symmetric_rows_out_of_range_are_refused(column, message, tmp_path):
     algorithm = symmetric(4)
     replace(algorithm, rows=replace(algorithm.rows, **column)).save(tmp_path / "a.weft")
+    with pytest.raises(FormatError, match=message):
+        weft.load(tmp_path / "a.weft")
+
+
+def mended() -> Algorithm:
+    broken = network("torus:4x4").without(links=[(0, 1), (1, 0)])
+    demand = Collective.of("all-reduce", range(16), 16000)
+    found = plan_mended(broken, demand, Settings(CostModel("blocking"), 0, 1))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chunk": 99}, r"chunk\[0\] is 99; expected 0 to 15"),
+        ({"link": -1}, r"link\[0\] is -1"),
+        ({"start": -1}, r"start\[0\] is -1"),
+        ({"count": 10**6}, "count is 1000000; expected 0 to"),
+        ({}, "mended rows are for all NPUs that are left"),
+    ],
+)
+def test_mended_rows_come_back_or_are_refused(change, message, tmp_path):
+    algorithm = mended()
+    assert isinstance(algorithm.rows, MendedRows)
+    algorithm.save(tmp_path / "a.weft")
+    loaded = weft.load(tmp_path / "a.weft")
+    assert_same(loaded, algorithm)
+    assert len(loaded) == len(algorithm)
+    assert loaded.time == algorithm.time
+    rows = algorithm.rows
+    for name, value in change.items():
+        if name == "count":
+            rows = replace(rows, count=value)
+            continue
+        column = getattr(rows, name).copy()
+        column[0] = value
+        rows = replace(rows, **{name: column})
+    topology = algorithm.topology if change else replace(algorithm.topology, whole=None)
+    replace(algorithm, rows=rows, topology=topology).save(tmp_path / "a.weft")
     with pytest.raises(FormatError, match=message):
         weft.load(tmp_path / "a.weft")
 

@@ -71,7 +71,8 @@ def _form(facts: dict[str, Any]) -> str:
         return f"the {rows['own_rows']:,} of {rows['trees']:,} trees, a chunk each {period}"
     if "own_rows" in rows:
         grid = "x".join(map(str, facts["dimensions"]))
-        return f"the {rows['own_rows']:,} of NPU 0's chunks, moved over the grid {grid}"
+        patch = f", and {rows['patch_rows']:,} after failures" if "patch_rows" in rows else ""
+        return f"the {rows['own_rows']:,} of NPU 0's chunks, moved over the grid {grid}{patch}"
     return str(rows["form"])
 
 

@@ -13,6 +13,7 @@ from weft.algorithm import (
     COLUMN_TYPES,
     Algorithm,
     CompactRows,
+    MendedRows,
     PeriodicRows,
     RoundLog,
     SymmetricRows,
@@ -39,6 +40,7 @@ _SYMMETRIC: dict[str, type[np.generic]] = {
     "reduce": np.bool_,
     "start": np.int64,
 }
+_PATCH: dict[str, type[np.generic]] = {"chunk": np.int32, "link": np.int32, "start": np.int64}
 _PERIODIC: dict[str, type[np.generic]] = {
     "first": np.int64,
     "offsets": np.int64,
@@ -125,26 +127,57 @@ def _make_rounds(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RoundLog
 
 
 def _take_symmetric(algorithm: Algorithm) -> tuple[Columns, Numbers]:
-    rows = algorithm.rows
-    assert isinstance(rows, SymmetricRows)
-    return {name: getattr(rows, name).astype(kind) for name, kind in _SYMMETRIC.items()}, {}
+    assert isinstance(algorithm.rows, SymmetricRows)
+    return _own_columns(algorithm.rows, ""), {}
 
 
 def _make_symmetric(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> SymmetricRows:
     kinds = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
     network, demand = _place_of(frame, kinds)
-    npus = network.npus
-    if not network.translates or demand.group != tuple(range(npus)):
+    if not network.translates or demand.group != tuple(range(network.npus)):
         raise InputError("symmetric rows are for all NPUs of a network that translates onto itself")
-    columns: dict[str, Any] = {name: arrays.typed(name, kind) for name, kind in _SYMMETRIC.items()}
+    return _own_rows(arrays, "", demand.chunk_count // network.npus, network.npus)
+
+
+def _own_columns(rows: SymmetricRows, prefix: str) -> Columns:
+    """The columns of one NPU's rows."""
+    return {f"{prefix}{name}": getattr(rows, name).astype(t) for name, t in _SYMMETRIC.items()}
+
+
+def _own_rows(arrays: Arrays, prefix: str, chunks: int, npus: int) -> SymmetricRows:
+    """The rows of one NPU, which has so many chunks."""
+    columns: dict[str, Any] = {
+        name: arrays.typed(f"{prefix}{name}", kind) for name, kind in _SYMMETRIC.items()
+    }
     if len({len(column) for column in columns.values()}) > 1:
         raise InputError("the columns of the rows differ in length")
-    own = demand.chunk_count // npus  # chunks of one NPU
-    for name, end in (("chunk", own), ("src", npus), ("dst", npus), ("start", _CLOCK_PS)):
-        checked_range(name, columns[name], end)
+    for name, end in (("chunk", chunks), ("src", npus), ("dst", npus), ("start", _CLOCK_PS)):
+        checked_range(f"{prefix}{name}", columns[name], end)
     if (np.diff(columns["start"]) < 0).any():
         raise InputError("the rows are not in the order of their starts")
     return SymmetricRows(**columns, npus=npus)
+
+
+def _take_mended(algorithm: Algorithm) -> tuple[Columns, Numbers]:
+    rows = algorithm.rows
+    assert isinstance(rows, MendedRows)
+    patch = {name: getattr(rows, name).astype(kind) for name, kind in _PATCH.items()}
+    return _own_columns(rows.base, "base_") | patch, {"count": rows.count}
+
+
+def _make_mended(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> MendedRows:
+    network, demand = _place_of(frame, ("all-gather", "reduce-scatter", "all-reduce"))
+    if network.whole is None or demand.group != tuple(network.members.tolist()):
+        raise InputError("mended rows are for all NPUs that are left of a network that translated")
+    base = _own_rows(arrays, "base_", demand.chunks_per_share, network.npus)
+    patch: dict[str, Any] = {name: arrays.typed(name, kind) for name, kind in _PATCH.items()}
+    if len({len(column) for column in patch.values()}) > 1 or not len(patch["chunk"]):
+        raise InputError("the columns of the patch differ in length, or are empty")
+    ends = {"chunk": demand.chunk_count, "link": network.links, "start": _CLOCK_PS}
+    for name, end in ends.items():
+        checked_range(name, patch[name], end)
+    count = _number(numbers, "count", 0, len(base) + len(patch["chunk"]))
+    return MendedRows(base, count, **patch, both=demand.kind == "all-reduce")
 
 
 def _take_periodic(algorithm: Algorithm) -> tuple[Columns, Numbers]:
@@ -187,6 +220,7 @@ def _place_of(
 KINDS: dict[str, Kind] = {
     "table": Kind(Transfers, _take_table, _make_table),
     "rounds": Kind(RoundLog, _take_rounds, _make_rounds),
+    "mended": Kind(MendedRows, _take_mended, _make_mended),
     "periodic": Kind(PeriodicRows, _take_periodic, _make_periodic),
     "symmetric": Kind(SymmetricRows, _take_symmetric, _make_symmetric),
 }
