@@ -69,7 +69,7 @@ def cases() -> Iterator[Case]:
     squares = ("32x32", "64x64", "100x100", "200x200")
     for sizes in squares:
         yield Case("mesh, rounds", f"mesh:{sizes}")
-    for sizes in squares:
+    for sizes in squares[:-1]:
         yield Case("torus, rounds", f"torus:{sizes}", method="rounds")
     for sizes in (*squares, "16x16x16", "32x32x32", "64x64x64", "100x100x100"):
         yield Case("torus, symmetric", f"torus:{sizes}")

@@ -217,5 +217,7 @@ def assert_same_columns(left, right) -> None:
         if isinstance(left[name], np.ndarray):
             assert left[name].dtype == right[name].dtype, name
             assert np.array_equal(left[name], right[name]), name
+        elif isinstance(left[name], Topology):
+            assert_same_columns(vars(left[name]), vars(right[name]))
         else:
             assert left[name] == right[name], name
