@@ -14,6 +14,7 @@ from weft.bound import Bound, demand_bound, lower_bound
 from weft.bound.symmetric import applies, symmetric_bounds
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.errors import UnreachableError
 from weft.topology import Topology, load_topology
 from weft.units import NEVER
 
@@ -51,6 +52,34 @@ def test_no_algorithm_is_faster(
     assert result.verified, result.verdict.violation
     bound = bound_of(network, demand, cost)
     assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.sampled_from([1, 100, 4097]), st.sampled_from([1, 2]), COSTS)
+def test_no_algorithm_is_faster_after_failures(
+    data: st.DataObject, share: int, chunks: int, cost: CostModel
+) -> None:
+    whole = data.draw(products(9))
+    links = data.draw(st.sets(st.integers(0, whole.links - 1), max_size=2))
+    npus = data.draw(st.sets(st.integers(0, whole.npus - 1), max_size=min(2, whole.npus - 2)))
+    pairs = {(int(whole.src[link]), int(whole.dst[link])) for link in links}
+    network = whole.without(links=sorted(pairs)).without(npus=sorted(npus))
+    demand = Collective.of("all-to-all", network.members, share * network.npus + 7, chunks)
+    try:
+        result = Case(network, demand, cost, 0).run()
+    except UnreachableError:
+        return
+    bound = bound_of(network, demand, cost)
+    assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
+
+
+def test_a_failed_npu_takes_its_pairs_and_its_links() -> None:
+    """All steps that pairs need on the ring before, over the links that are left."""
+    network = load_topology("ring:8", "1GB/s", "0us").without(npus=[3])
+    demand = Collective.of("all-to-all", network.members, 7000, alignment=1)
+    # 16 steps from each of 8 to all others, of which those from and to NPU 3 are none of ours.
+    steps = 16 * 8 - 2 * 16
+    assert bound_of(network, demand, CostModel()).time == steps // 12 * 1_000_000
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,12 +1,14 @@
 """Bounds of All-to-All on networks that look alike from every NPU: no table of pairs is needed.
 
 Where lengths of links are alike wherever translations take a link, what one NPU sends has as far
-to go as what any other sends: the flow bound needs the distances from one NPU alone.
+to go as what any other sends: the flow bound needs the distances from one NPU alone. After
+failures distances are at least what they were, over links that are fewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +27,32 @@ _KINDS = 3
 
 def applies(topology: Topology, demand: Collective) -> bool:
     """Whether `symmetric_bounds` has something to say."""
-    everyone = len(demand.group) == topology.npus > 1 and not topology.removed
-    return topology.translates and everyone and demand.kind == "all-to-all"
+    everyone = len(demand.group) == len(topology.members) > 1
+    if demand.kind != "all-to-all" or not everyone:
+        return False
+    return topology.translates or (topology.whole is not None and _is_part(topology))
 
 
 def symmetric_bounds(
     topology: Topology, demand: Collective, cost: CostModel, enough: int
 ) -> Iterator[Proof]:
     """What one NPU's sends prove, and then the links of one dimension after the other."""
-    classes = _sends_of_first(demand)
+    classes = _sends_of(demand, _slowest(topology, demand))
     yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes, 0)
     links = Carriers(topology, cost, classes.smallest, classes.largest)
-    chunks = int((_sizes(demand) > 0).sum())
-    for lengths in _lengths(topology, links):
-        away = _distances_in_all(topology, demand, lengths)
-        whole, ideal = links.prove(lengths, away * demand.size, away * chunks)
-        yield whole, "flow", ideal
+    sizes = _sizes(demand)
+    chunks = int((sizes > 0).sum())
+    whole = topology.whole or topology
+    left = _left_of(whole, topology)
+    before = Carriers(whole, cost, classes.smallest, classes.largest)
+    for lengths in _lengths(whole, before):
+        away = _distances_in_all(whole, lengths)
+        gone = [
+            _distances_from_removed(topology, demand, lengths, each) for each in (sizes, sizes > 0)
+        ]
+        total, count = away * demand.size - gone[0], away * chunks - gone[1]
+        time, ideal = links.prove(lengths[left], total, count)
+        yield time, "flow", ideal
 
 
 def _sizes(demand: Collective) -> NDArray[np.int64]:
@@ -49,13 +61,21 @@ def _sizes(demand: Collective) -> NDArray[np.int64]:
     return np.diff(marks).reshape(demand.ranks, demand.chunks_per_share)
 
 
-def _sends_of_first(demand: Collective) -> ChunkClasses:
-    """What rank 0 has for the others: a part of the collective, so its bounds hold for all."""
+def _slowest(topology: Topology, demand: Collective) -> int:
+    """The rank whose links out carry least: the first, unless some have failed."""
+    out = np.bincount(topology.src, weights=topology.bandwidth, minlength=topology.nodes)
+    return int(out[list(demand.group)].argmin())
+
+
+def _sends_of(demand: Collective, rank: int) -> ChunkClasses:
+    """What a rank has for the others: a part of the collective, so its bounds hold for all."""
     sizes = _sizes(demand)
     real = sizes[sizes > 0]
-    others = np.arange(1, demand.ranks, dtype=np.int32)
+    gets = sizes.sum(axis=1) > 0
+    gets[rank] = False
+    others = np.flatnonzero(gets).astype(np.int32)
     return ChunkClasses(
-        np.zeros_like(others),
+        np.full_like(others, rank),
         others,
         np.zeros(len(others), dtype=np.bool_),
         (sizes > 0).sum(1)[others],
@@ -67,14 +87,55 @@ def _sends_of_first(demand: Collective) -> ChunkClasses:
     )
 
 
-def _distances_in_all(topology: Topology, demand: Collective, lengths: Lengths) -> float:
+def _is_part(topology: Topology) -> bool:
+    """Whether all links are those of the network before failures, in the same order."""
+    whole = topology.whole
+    assert whole is not None
+    left = _left_of(whole, topology)
+    return all(
+        np.array_equal(getattr(topology, name), getattr(whole, name)[left])
+        for name in ("src", "dst", "bandwidth", "latency")
+    )
+
+
+def _left_of(whole: Topology, topology: Topology) -> NDArray[np.bool_]:
+    """Which links of a network before failures are still there, in the same order."""
+    before, now = (each.src.astype(np.int64) * each.nodes + each.dst for each in (whole, topology))
+    return np.isin(before, now)
+
+
+def _distances_in_all(whole: Topology, lengths: Lengths) -> float:
     """From one NPU to all others; from all others to one, it is the same sum."""
-    source = demand.group[0]
-    offsets = np.zeros(topology.nodes + 1, dtype=np.int64)
-    offsets[source + 1 :] = topology.npus
-    to = np.arange(topology.npus, dtype=np.int32)
-    once = np.ones(topology.npus, dtype=np.int64)
-    return _core.shortest_routing(topology.core, lengths, offsets, to, once, 1)[0]
+    once = np.ones(whole.npus, dtype=np.int64)
+    return _distances(whole, lengths, [0], np.arange(whole.npus), once)
+
+
+def _distances_from_removed(
+    topology: Topology, demand: Collective, lengths: Lengths, each: NDArray[np.generic]
+) -> float:
+    """From all NPUs that are not there to all that are, times what there is `each` for a rank."""
+    if not topology.removed:
+        return 0.0
+    amount = each.sum(axis=1).astype(np.int64)
+    group = np.array(demand.group)
+    assert topology.whole is not None
+    return _distances(topology.whole, lengths, sorted(topology.removed), group, amount)
+
+
+def _distances(
+    topology: Topology,
+    lengths: Lengths,
+    sources: list[int],
+    to: NDArray[np.integer[Any]],
+    amount: NDArray[np.int64],
+) -> float:
+    """Of all pairs of sources and `to`, times the amount of the latter."""
+    counts = np.zeros(topology.nodes, dtype=np.int64)
+    counts[sources] = len(to)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    ends = np.tile(to, len(sources)).astype(np.int32)
+    amounts = np.tile(amount, len(sources))
+    return _core.shortest_routing(topology.core, lengths, offsets, ends, amounts, 1)[0]
 
 
 def _lengths(topology: Topology, links: Carriers) -> Iterator[Lengths]:
