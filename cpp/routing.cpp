@@ -177,6 +177,8 @@ class Router {
     static constexpr double worth_moving = 0.999;
     static constexpr double near_bound = 1.001;
     static constexpr double work_of_a_pass = 1 << 21;
+    // Hops looked at in one pass, at the least: beyond it takes minutes, and nothing is offered.
+    static constexpr double most_work_of_a_pass = 1LL << 28;
 
     const Hops& hops_;
     const Unicast& unicast_;
@@ -249,6 +251,8 @@ std::int64_t Router::improve(std::int32_t batch) {
 
 // Detours away from the busiest links, as long as that makes them less busy.
 void Router::balance() {
+    const double least_work = static_cast<double>(targets_.size()) * hops_.count();
+    if (least_work > most_work_of_a_pass) return;
     const double work = static_cast<double>(unicast_.chunks()) * hops_.count();
     const auto batch = static_cast<std::int32_t>(std::ceil(work / work_of_a_pass));
     const int patience = batch > 1 ? 1 : 4;

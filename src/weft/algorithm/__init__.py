@@ -5,6 +5,7 @@ from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.description import described
 from weft.algorithm.mended import MendedRows
+from weft.algorithm.mended_exchange import MendedExchange
 from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
@@ -20,6 +21,7 @@ __all__ = [
     "Buffer",
     "Cells",
     "CompactRows",
+    "MendedExchange",
     "MendedRows",
     "PeriodicRows",
     "Program",

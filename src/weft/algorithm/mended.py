@@ -65,20 +65,20 @@ class MendedRows(CompactRows):
 
     def turned_at(self, algorithm: Algorithm) -> int:
         """When the All-Gather would end if every chunk were as long as the largest."""
-        topology, largest = _topology(algorithm), algorithm.demands[0].largest_chunk
+        topology, largest = topology_of(algorithm), algorithm.demands[0].largest_chunk
         push = _core.serialization(largest, topology.bandwidth)
         return int((self.start + (push + topology.latency)[self.link]).max())
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
-        moves, here = _moves(algorithm), np.array([npu])
+        moves, here = moves_of(algorithm), np.array([npu])
         by = np.stack([moves.between(self.base.src, here), moves.between(self.base.dst, here)])
         rows = np.tile(np.arange(len(self.base.chunk)), 2)
-        topology = _topology(algorithm)
+        topology = topology_of(algorithm)
         mine = np.flatnonzero((topology.src[self.link] == npu) | (topology.dst[self.link] == npu))
         return self._listed(algorithm, rows, by.reshape(-1), mine)
 
     def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
-        topology, count = _topology(algorithm), len(self.base.chunk)
+        topology, count = topology_of(algorithm), len(self.base.chunk)
         rows = np.repeat(np.arange(count), topology.npus)
         by = np.tile(np.arange(topology.npus), count)
         listed = self._listed(algorithm, rows, by, np.arange(len(self.chunk)))
@@ -88,7 +88,7 @@ class MendedRows(CompactRows):
         self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
     ) -> Transfers:
         """Some rows of the base, each moved by an NPU, and some of the patch."""
-        topology, moves = _topology(algorithm), _moves(algorithm)
+        topology, moves = topology_of(algorithm), moves_of(algorithm)
         npus, pieces = topology.npus, algorithm.demands[0].chunks_per_share
         src, dst = moves.moved(self.base.src[rows], by), moves.moved(self.base.dst[rows], by)
         piece = self.base.chunk[rows].astype(np.int64)
@@ -98,7 +98,7 @@ class MendedRows(CompactRows):
         lost = missing_deliveries(self.base, topology, pieces)
         there = np.flatnonzero(present[by] & present[dst] & ~np.isin(keys, lost))
         chunk = np.concatenate(
-            [_ranks(topology)[by[there]] * pieces + piece[there], self.chunk[patch]]
+            [ranks_of(topology)[by[there]] * pieces + piece[there], self.chunk[patch]]
         )
         link = np.concatenate([links_between(topology, src[there], dst[there]), self.link[patch]])
         start = np.concatenate([self.base.start[rows[there]], self.start[patch]])
@@ -112,7 +112,7 @@ class MendedRows(CompactRows):
         start: Numbers,
     ) -> Transfers:
         """Rows of the All-Gather as those of the collective, in order of start."""
-        topology, kind = _topology(algorithm), algorithm.demands[0].kind
+        topology, kind = topology_of(algorithm), algorithm.demands[0].kind
         size = _durations(algorithm, chunk, link)
         halves: list[tuple[NDArray[Any], Numbers, bool]] = []  # link, start, reduce
         turned = 0
@@ -146,7 +146,7 @@ def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> 
     whole = topology.whole
     assert whole is not None
     moves, npus = Translations.of(whole), whole.npus
-    row, by = _crossing_failed(base, moves, topology)
+    row, by = crossing_failed(base, moves, topology)
     children = _children(base, pieces, npus)
     found = [np.unique(row * npus + by)]
     while len(found[-1]):
@@ -172,7 +172,7 @@ def links_between(topology: Topology, src: NDArray[Any], dst: NDArray[Any]) -> N
     return np.where(keys[order][place] == wanted, order[place], -1)
 
 
-def _crossing_failed(
+def crossing_failed(
     base: SymmetricRows, moves: Translations, topology: Topology
 ) -> tuple[Numbers, Numbers]:
     """Rows of the base, and what each is moved by, that would cross a link that is not there."""
@@ -197,22 +197,24 @@ def _children(base: SymmetricRows, pieces: int, npus: int) -> tuple[Numbers, Num
     bringer = np.full(pieces * npus, len(base.chunk))
     bringer[base.chunk.astype(np.int64) * npus + base.dst] = np.arange(len(base.chunk))
     after = bringer[base.chunk.astype(np.int64) * npus + base.src]
+    # In order of start nothing is passed on before it is brought, whatever a file says.
+    after = np.where(after < np.arange(len(after)), after, len(after))
     counts = np.bincount(after, minlength=len(base.chunk) + 1)
     return np.concatenate([[0], np.cumsum(counts)]), np.argsort(after, kind="stable")
 
 
-def _topology(algorithm: Algorithm) -> Topology:
+def topology_of(algorithm: Algorithm) -> Topology:
     assert algorithm.topology is not None
     return algorithm.topology
 
 
-def _moves(algorithm: Algorithm) -> Translations:
-    whole = _topology(algorithm).whole
+def moves_of(algorithm: Algorithm) -> Translations:
+    whole = topology_of(algorithm).whole
     assert whole is not None
     return Translations.of(whole)
 
 
-def _ranks(topology: Topology) -> Numbers:
+def ranks_of(topology: Topology) -> Numbers:
     """The rank of each NPU that is left."""
     rank = np.full(topology.npus, -1, dtype=np.int64)
     rank[topology.members] = np.arange(len(topology.members))
@@ -221,7 +223,7 @@ def _ranks(topology: Topology) -> Numbers:
 
 def _durations(algorithm: Algorithm, chunk: NDArray[np.int32], link: NDArray[np.int32]) -> Numbers:
     """How long each chunk takes over each link, which is the same whether α blocks or not."""
-    topology, sizes = _topology(algorithm), algorithm.demands[0].piece_bytes
+    topology, sizes = topology_of(algorithm), algorithm.demands[0].piece_bytes
     result = np.empty(len(chunk), dtype=np.int64)
     for size in np.unique(sizes).tolist():
         mine = sizes[chunk] == size

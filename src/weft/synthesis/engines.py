@@ -82,7 +82,8 @@ class Settings:
 def plan(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
     """Plan chunks that are not summed; also says by which method."""
     if chunks.are_pairs and settings.method in ("auto", "unicast"):
-        return _plan_pairs(topology, chunks, settings), "unicast"
+        goal = quick_bound(topology, chunks, settings.cost)
+        return plan_pairs(topology, chunks, settings, goal), "unicast"
     if settings.method == "unicast":
         settings.insist("matching", "chunks with several takers or holders")
     slot = chunks.largest
@@ -125,9 +126,8 @@ def _plan_broadcast(
     return plan_trees(topology, chunks, members, int(root[0]), settings, slot, goal)
 
 
-def _plan_pairs(topology: Topology, chunks: Chunks, settings: Settings) -> Schedule:
+def plan_pairs(topology: Topology, chunks: Chunks, settings: Settings, goal: int) -> Schedule:
     """Plan chunks that each go from one NPU to one other, of any sizes."""
-    goal = quick_bound(topology, chunks, settings.cost)
     planned = _unicast(topology, chunks, settings, goal)
     if planned[-1] == NEVER:
         raise unreachable(topology, chunks)

@@ -1,9 +1,17 @@
 """The independent judge: whether an algorithm does what it claims."""
 
 from weft import _core
-from weft.algorithm import Algorithm, MendedRows, PeriodicRows, RoundLog, SymmetricRows
+from weft.algorithm import (
+    Algorithm,
+    MendedExchange,
+    MendedRows,
+    PeriodicRows,
+    RoundLog,
+    SymmetricRows,
+)
 from weft.verify.judge import judge_table
 from weft.verify.mended import judge_mended
+from weft.verify.mended_exchange import judge_mended_exchange
 from weft.verify.periodic import judge_periodic
 from weft.verify.rounds import judge_rounds
 from weft.verify.symmetric import judge_symmetric
@@ -26,7 +34,8 @@ def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> V
 
     Compact rows are judged as they are: logs of rounds as they are read, those of symmetric
     networks by the rows of one NPU's chunks and the translations, those of trees that carry one
-    chunk after the other by the first chunks and the period.
+    chunk after the other by the first chunks and the period; mended ones by the plan of the
+    network before failures, and by what that loses.
 
     Raises
     ------
@@ -42,4 +51,6 @@ def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> V
         return judge_symmetric(algorithm, algorithm.rows)
     if isinstance(algorithm.rows, MendedRows):
         return judge_mended(algorithm, algorithm.rows)
+    if isinstance(algorithm.rows, MendedExchange):
+        return judge_mended_exchange(algorithm, algorithm.rows)
     return judge_table(algorithm)

@@ -54,9 +54,6 @@ def judge_mended(algorithm: Algorithm, rows: MendedRows) -> Verdict:
 
 
 def _malformed(rows: MendedRows, demand: Collective, topology: Topology) -> str | None:
-    whole = topology.whole
-    if whole is None or whole.switches or whole.npus != topology.npus:
-        return "mended rows need a network without switches, and what it was before failures"
     if (
         demand.kind not in ("all-gather", "reduce-scatter", "all-reduce")
         or demand.parts is not None
@@ -77,6 +74,22 @@ def _malformed(rows: MendedRows, demand: Collective, topology: Topology) -> str 
             return f"column '{name}' of the patch has a value outside 0 to {end - 1}"
     if not len(rows.base.start) or rows.base.start[0] != 0 or not len(rows.chunk):
         return "mended rows have a base that starts at 0, and a patch"
+    wrong = unlike_before(topology)
+    if wrong is None and demand.kind != "all-gather":
+        kept = _keys(topology)
+        turned = kept[[1, 0, 2, 3]]
+        if len(np.unique(np.concatenate([kept, turned], axis=1), axis=1).T) != topology.links:
+            return f"links without a twin the other way; {demand.kind} needs them to run backwards"
+    return wrong
+
+
+def unlike_before(topology: Topology) -> str | None:
+    """Why a network is not a network without switches that lost some links, if so."""
+    whole = topology.whole
+    if whole is None or whole.switches or whole.npus != topology.npus:
+        return "mended rows need a network without switches, and what it was before failures"
+    if whole.dimensions != topology.dimensions:
+        return "the network had another grid before failures"
     kept, before = _keys(topology), _keys(whole)
     if len(np.unique(before[:2], axis=1).T) != whole.links:
         return "mended rows need a network without parallel links"
@@ -85,10 +98,9 @@ def _malformed(rows: MendedRows, demand: Collective, topology: Topology) -> str 
     failed = whole.links - topology.links
     if not 0 < failed < len(topology.members):
         return f"{failed} links failed; expected fewer than NPUs, and at least one"
-    if demand.kind != "all-gather":
-        turned = kept[[1, 0, 2, 3]]
-        if len(np.unique(np.concatenate([kept, turned], axis=1), axis=1).T) != topology.links:
-            return f"links without a twin the other way; {demand.kind} needs them to run backwards"
+    gone = np.isin(kept[:2], list(topology.removed)).any(axis=0)
+    if gone.any():
+        return f"link {topology.link_name(int(gone.argmax()))} is at an NPU that is not there"
     return None
 
 
@@ -107,15 +119,8 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
     piece twice.
     """
     npus, grid = topology.npus, topology.dimensions
-    assert topology.whole is not None
-    there = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
-    failed: dict[int, list[int]] = {}
-    for src, dst in zip(topology.whole.src.tolist(), topology.whole.dst.tolist(), strict=True):
-        if (src, dst) not in there:
-            step = int(_apart(np.array([src]), np.array([dst]), grid)[0])
-            failed.setdefault(step, []).append(src)
-    sources = {step: np.array(found, dtype=np.int64) for step, found in failed.items()}
-    steps = _apart(base.src, base.dst, grid).tolist()
+    sources = failed_sources(topology)
+    steps = apart(base.src, base.dst, grid).tolist()
     nobody = np.empty(0, dtype=np.int64)
     lacking: dict[int, Numbers] = {}  # owners of which an NPU at this place has not got the piece
     got = set(range(0, pieces * npus, npus))
@@ -129,11 +134,11 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
         owners = lacking.get(piece * npus + src, nobody)
         if step in sources:
             owners = np.union1d(
-                owners, _apart(np.full(len(sources[step]), src), sources[step], grid)
+                owners, apart(np.full(len(sources[step]), src), sources[step], grid)
             )
         if len(owners):
             lacking[piece * npus + dst] = owners
-            at = _moved(np.full(len(owners), dst), owners, grid)
+            at = moved(np.full(len(owners), dst), owners, grid)
             found.append(np.stack([owners, np.full(len(owners), piece), at]))
     owner, piece, npu = np.concatenate([np.empty((3, 0), dtype=np.int64), *found], axis=1)
     rank = np.full(npus, -1, dtype=np.int64)
@@ -142,14 +147,27 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
     return np.sort(((rank[owner] * pieces + piece) * npus + npu)[left])
 
 
-def _apart(src: NDArray[Any], dst: NDArray[Any], grid: tuple[int, ...]) -> Numbers:
+def failed_sources(topology: Topology) -> dict[int, Numbers]:
+    """Where links that failed began, by how far they led."""
+    assert topology.whole is not None
+    there = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    failed: dict[int, list[int]] = {}
+    for src, dst in zip(topology.whole.src.tolist(), topology.whole.dst.tolist(), strict=True):
+        if (src, dst) not in there:
+            step = int(apart(np.array([src]), np.array([dst]), topology.dimensions)[0])
+            failed.setdefault(step, []).append(src)
+    return {step: np.array(found, dtype=np.int64) for step, found in failed.items()}
+
+
+def apart(src: NDArray[Any], dst: NDArray[Any], grid: tuple[int, ...]) -> Numbers:
     """What `src` must be moved by to get to `dst`, place by place."""
     pairs = zip(np.unravel_index(src, grid, "F"), np.unravel_index(dst, grid, "F"), strict=True)
     places = [(to - origin) % size for (origin, to), size in zip(pairs, grid, strict=True)]
     return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
 
 
-def _moved(npu: Numbers, by: Numbers, grid: tuple[int, ...]) -> Numbers:
+def moved(npu: Numbers, by: Numbers, grid: tuple[int, ...]) -> Numbers:
+    """`npu` moved by as many places along each dimension as `by` is away from NPU 0."""
     pairs = zip(np.unravel_index(npu, grid, "F"), np.unravel_index(by, grid, "F"), strict=True)
     places = [(one + more) % size for (one, more), size in zip(pairs, grid, strict=True)]
     return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
