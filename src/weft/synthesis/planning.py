@@ -56,10 +56,17 @@ def planned(topology: Topology, settings: Settings, demands: Sequence[Collective
 def _mended(topology: Topology, settings: Settings, demand: Collective) -> Algorithm:
     """A plan from before failures with a patch, or a new one: whichever ends first."""
     mended = plan_mended(topology, demand, settings)
-    large = demand.chunk_count * topology.npus > _MOST_SEARCHED
-    if mended is not None and (settings.method == "symmetric" or large):
+    if mended is not None and settings.method == "symmetric":
         return mended
-    other = searched(topology, replace(settings, method="auto"), [demand])
+    auto = replace(settings, method="auto")
+    large = mended is not None and len(mended) > _MOST_SEARCHED
+    if not large:
+        other = searched(topology, auto, [demand])
+    elif why_not_periodic(topology, [demand]) is None:
+        other = plan_periodic(topology, auto, [demand])
+    else:
+        assert mended is not None
+        return mended
     return other if mended is None or other.time < mended.time else mended
 
 
