@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import weft
 from weft.algorithm import Activity, Algorithm, CompactRows, Transfers, described
 from weft.errors import InputError
+from weft.topology import load_topology
 
 CASES = [
     ("mesh:3x3", "all-gather"),
@@ -51,6 +54,18 @@ def test_compact_rows_are_not_expanded(tmp_path, monkeypatch):
     monkeypatch.setattr(type(algorithm.rows), "table", None)
     assert len(Activity.of(algorithm, 3)) == 30
     assert described(algorithm)["transfers"] == 240
+
+
+@pytest.mark.parametrize("kind", ["all-gather", "all-to-all"])
+def test_mended_rows_are_not_expanded(kind, monkeypatch):
+    network = load_topology("torus:4x4", without_links=["0-1"])
+    algorithm = weft.synthesize(network, kind, "1MB", chunks=1, method="symmetric").algorithm
+    sends = int((algorithm.transfers.src == 3).sum())
+    monkeypatch.setattr(type(algorithm.rows), "table", None)
+    algorithm = replace(algorithm)  # with no table made yet
+    assert int(Activity.of(algorithm, 3).sends.sum()) == sends
+    rows = described(algorithm)["rows"]
+    assert rows["patch_rows"] == len(algorithm.rows.chunk)
 
 
 def test_untimed_rows_have_no_link():

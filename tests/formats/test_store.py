@@ -19,7 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.algorithm import Algorithm, CompactRows, MendedRows, PeriodicRows, RoundLog, UnnamedFile
+from weft.algorithm import (
+    Algorithm,
+    CompactRows,
+    MendedExchange,
+    MendedRows,
+    PeriodicRows,
+    RoundLog,
+    UnnamedFile,
+)
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import FormatError, InputError
@@ -312,9 +320,9 @@ def test_symmetric_rows_out_of_range_are_refused(column, message, tmp_path):
         weft.load(tmp_path / "a.weft")
 
 
-def mended() -> Algorithm:
+def mended(kind: str) -> Algorithm:
     broken = network("torus:4x4").without(links=[(0, 1), (1, 0)])
-    demand = Collective.of("all-reduce", range(16), 16000)
+    demand = Collective.of(kind, range(16), 16000)
     found = plan_mended(broken, demand, Settings(CostModel("blocking"), 0, 1))
     assert found is not None
     return found
@@ -323,16 +331,17 @@ def mended() -> Algorithm:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"chunk": 99}, r"chunk\[0\] is 99; expected 0 to 15"),
+        ({"chunk": 256}, r"chunk\[0\] is 256; expected 0 to"),
         ({"link": -1}, r"link\[0\] is -1"),
         ({"start": -1}, r"start\[0\] is -1"),
         ({"count": 10**6}, "count is 1000000; expected 0 to"),
         ({}, "mended rows are for all NPUs that are left"),
     ],
 )
-def test_mended_rows_come_back_or_are_refused(change, message, tmp_path):
-    algorithm = mended()
-    assert isinstance(algorithm.rows, MendedRows)
+@pytest.mark.parametrize("kind", ["all-reduce", "all-to-all"])
+def test_mended_rows_come_back_or_are_refused(kind, change, message, tmp_path):
+    algorithm = mended(kind)
+    assert isinstance(algorithm.rows, MendedExchange if kind == "all-to-all" else MendedRows)
     algorithm.save(tmp_path / "a.weft")
     loaded = weft.load(tmp_path / "a.weft")
     assert_same(loaded, algorithm)

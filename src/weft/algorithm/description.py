@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.algorithm.mended import MendedRows
+from weft.algorithm.mended_exchange import MendedExchange
 from weft.algorithm.model import Algorithm
 from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
@@ -52,7 +53,7 @@ def _rows(algorithm: Algorithm) -> dict[str, Any]:
         return {"form": "log of rounds", "rounds": rows.rounds, "slot_ps": rows.slot}
     if isinstance(rows, SymmetricRows):
         return {"form": "rows of one NPU's chunks", "own_rows": len(rows.chunk)}
-    if isinstance(rows, MendedRows):
+    if isinstance(rows, MendedRows | MendedExchange):
         own, patch = len(rows.base.chunk), len(rows.chunk)
         return {"form": "rows of one NPU's chunks, mended", "own_rows": own, "patch_rows": patch}
     if isinstance(rows, PeriodicRows):

@@ -131,7 +131,7 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     topology = _topology(directory, arrays, limit)
     npus = 1 << 31 if topology is None else topology.npus
     # Rows of one NPU's chunks stand for those of all.
-    most = limit * npus if directory.rows == "symmetric" else limit
+    most = limit * npus if directory.rows in ("symmetric", "mended-exchange") else limit
     none = np.zeros(0, dtype=np.int32)
     frame = Algorithm(
         read_demands(directory, arrays, npus, most),

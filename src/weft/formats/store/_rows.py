@@ -13,6 +13,7 @@ from weft.algorithm import (
     COLUMN_TYPES,
     Algorithm,
     CompactRows,
+    MendedExchange,
     MendedRows,
     PeriodicRows,
     RoundLog,
@@ -41,6 +42,7 @@ _SYMMETRIC: dict[str, type[np.generic]] = {
     "start": np.int64,
 }
 _PATCH: dict[str, type[np.generic]] = {"chunk": np.int32, "link": np.int32, "start": np.int64}
+_EXCHANGE_PATCH = _PATCH | {"chunk": np.int64}
 _PERIODIC: dict[str, type[np.generic]] = {
     "first": np.int64,
     "offsets": np.int64,
@@ -160,24 +162,45 @@ def _own_rows(arrays: Arrays, prefix: str, chunks: int, npus: int) -> SymmetricR
 
 def _take_mended(algorithm: Algorithm) -> tuple[Columns, Numbers]:
     rows = algorithm.rows
-    assert isinstance(rows, MendedRows)
-    patch = {name: getattr(rows, name).astype(kind) for name, kind in _PATCH.items()}
+    assert isinstance(rows, MendedRows | MendedExchange)
+    kinds = _PATCH if isinstance(rows, MendedRows) else _EXCHANGE_PATCH
+    patch = {name: getattr(rows, name).astype(kind) for name, kind in kinds.items()}
     return _own_columns(rows.base, "base_") | patch, {"count": rows.count}
 
 
 def _make_mended(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> MendedRows:
     network, demand = _place_of(frame, ("all-gather", "reduce-scatter", "all-reduce"))
+    base, patch = _base_and_patch(network, demand, arrays, _PATCH, demand.chunks_per_share)
+    count = _number(numbers, "count", 0, len(base) + len(patch["chunk"]))
+    return MendedRows(base, count, **patch, both=demand.kind == "all-reduce")
+
+
+def _make_mended_exchange(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> MendedExchange:
+    network, demand = _place_of(frame, ("all-to-all",))
+    own = network.npus * demand.chunks_per_share
+    base, patch = _base_and_patch(network, demand, arrays, _EXCHANGE_PATCH, own)
+    count = _number(numbers, "count", 0, len(base) + len(patch["chunk"]))
+    return MendedExchange(base, count, **patch)
+
+
+def _base_and_patch(
+    network: Topology,
+    demand: Collective,
+    arrays: Arrays,
+    kinds: dict[str, type[np.generic]],
+    own: int,
+) -> tuple[SymmetricRows, dict[str, Any]]:
+    """Rows of an NPU that has `own` chunks before failures, and the columns of a patch."""
     if network.whole is None or demand.group != tuple(network.members.tolist()):
         raise InputError("mended rows are for all NPUs that are left of a network that translated")
-    base = _own_rows(arrays, "base_", demand.chunks_per_share, network.npus)
-    patch: dict[str, Any] = {name: arrays.typed(name, kind) for name, kind in _PATCH.items()}
+    base = _own_rows(arrays, "base_", own, network.npus)
+    patch: dict[str, Any] = {name: arrays.typed(name, kind) for name, kind in kinds.items()}
     if len({len(column) for column in patch.values()}) > 1 or not len(patch["chunk"]):
         raise InputError("the columns of the patch differ in length, or are empty")
     ends = {"chunk": demand.chunk_count, "link": network.links, "start": _CLOCK_PS}
     for name, end in ends.items():
         checked_range(name, patch[name], end)
-    count = _number(numbers, "count", 0, len(base) + len(patch["chunk"]))
-    return MendedRows(base, count, **patch, both=demand.kind == "all-reduce")
+    return base, patch
 
 
 def _take_periodic(algorithm: Algorithm) -> tuple[Columns, Numbers]:
@@ -221,6 +244,7 @@ KINDS: dict[str, Kind] = {
     "table": Kind(Transfers, _take_table, _make_table),
     "rounds": Kind(RoundLog, _take_rounds, _make_rounds),
     "mended": Kind(MendedRows, _take_mended, _make_mended),
+    "mended-exchange": Kind(MendedExchange, _take_mended, _make_mended_exchange),
     "periodic": Kind(PeriodicRows, _take_periodic, _make_periodic),
     "symmetric": Kind(SymmetricRows, _take_symmetric, _make_symmetric),
 }
