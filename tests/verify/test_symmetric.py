@@ -233,6 +233,31 @@ def test_what_is_accepted_is_right(algorithm: Algorithm, data: st.DataObject) ->
         assert not judge_table(mutant).ok
 
 
+def late_sum(size: int) -> Algorithm:
+    """NPU 1 sends its sum of NPU 0's chunk while NPU 0's part comes to it; shares up to 1000 B."""
+    demand = Collective.of("all-reduce", range(3), size, alignment=1000)
+    topology = parse_topology("ring:3", bandwidth=[10**9], latency=[0])
+    rows = rows_of([(0, 2, 1, True, 0), (0, 1, 0, True, 2), (0, 0, 1, True, 1)], 3)
+    spread = rows_of([(0, 0, 1, False, 4), (0, 1, 2, False, 6)], 3)
+    columns = {
+        name: np.concatenate([getattr(rows, name), getattr(spread, name)])
+        for name in ("chunk", "src", "dst", "reduce", "start")
+    }
+    columns["start"] = columns["start"] // HOP * 500_000  # half as long as 1000 B take
+    return Algorithm((demand,), SymmetricRows(**columns, npus=3), topology, cost=BLOCKING)
+
+
+def test_a_shorter_chunk_may_not_come_before_what_it_comes_after() -> None:
+    even = late_sum(3000)
+    assert _without_list(even).ok
+    assert judge_table(even).ok
+    uneven = late_sum(2100)
+    assert "contribution of NPU 2 twice" in str(judge_table(uneven).violation)
+    verdict = _without_list(uneven)
+    assert verdict.kind == "order"
+    assert "row 1 sends chunk 0 at NPU 1 while another row brings it" in str(verdict.violation)
+
+
 def _without_list(algorithm: Algorithm) -> Verdict:
     before, symmetric.LISTED = symmetric.LISTED, -1
     try:

@@ -10,6 +10,7 @@ from weft.collective import Collective, all_reduce_of
 from weft.topology.model import Topology
 from weft.units import format_time
 from weft.verify.judge import judge_table
+from weft.verify.sizes import judge_sizes
 from weft.verify.verdict import Verdict
 
 LISTED = 1 << 20
@@ -23,7 +24,8 @@ def judge_periodic(algorithm: Algorithm, rows: PeriodicRows) -> Verdict:
     as long as the longest. Those of the k-th chunk after it are the same, k periods later, so they
     are right as well, unless two rows hold a link at the same time. If they did, with k and m
     periods, the same two rows of the first chunks would hold it at the same time of the period:
-    that none do is checked. A shorter chunk only ends sooner.
+    that none do is checked. A shorter chunk only ends sooner, which `judge_sizes` finds to be
+    harmless.
     """
     demand, topology = algorithm.demands[0], algorithm.topology
     assert topology is not None
@@ -32,7 +34,10 @@ def judge_periodic(algorithm: Algorithm, rows: PeriodicRows) -> Verdict:
         return Verdict(False, wrong, "structure")
     if rows.trees == 0:
         return judge_table(algorithm)
-    verdict = judge_table(_first_chunks(algorithm, rows, demand, topology))
+    first = _first_chunks(algorithm, rows, demand, topology)
+    verdict = judge_table(first)
+    if verdict and len(rows) > LISTED:
+        verdict = judge_sizes(first.transfers, demand, topology.npus)
     if not verdict:
         return Verdict(
             False, f"of the first chunks of all trees: {verdict.violation}", verdict.kind

@@ -14,6 +14,7 @@ from weft.collective.chunks import Sets, singles
 from weft.units import format_time
 from weft.verify.judge import judge_table, malformed_column
 from weft.verify.orbits import NotAlikeError, Orbits, find_orbits
+from weft.verify.sizes import judge_sizes
 from weft.verify.verdict import Verdict
 
 LISTED = 1 << 20
@@ -37,11 +38,12 @@ def judge_symmetric(algorithm: Algorithm, rows: SymmetricRows) -> Verdict:
     That the network translates onto itself is found from its links. Then the rows of NPU 0's
     chunks are judged as an algorithm of their own, in which each chunk is as long as the longest
     that a translation makes of it. Moved by t they are right for NPU t's chunks: links move to
-    links of the same speed, and a shorter chunk only ends sooner. What is left is that rows of
-    different NPUs' chunks may meet on a link. If rows a and b do, moved by s and t, their links are
-    of one orbit. If a is b, the orbit's link at one NPU is the same for s and t, so s is t, and it
-    is one row. If not, both hold links of that orbit at one time before they are moved as well:
-    that none do is checked, for all sizes that their chunks may have.
+    links of the same speed, and a shorter chunk only ends sooner, which `judge_sizes` finds to be
+    harmless. What is left is that rows of different NPUs' chunks may meet on a link. If rows a and
+    b do, moved by s and t, their links are of one orbit. If a is b, the orbit's link at one NPU is
+    the same for s and t, so s is t, and it is one row. If not, both hold links of that orbit at one
+    time before they are moved as well: that none do is checked, for all sizes that their chunks
+    may have.
     """
     assert algorithm.topology is not None
     wrong = _unfit(algorithm, rows) or _malformed(algorithm, rows)
@@ -57,7 +59,10 @@ def judge_symmetric(algorithm: Algorithm, rows: SymmetricRows) -> Verdict:
         text = f"row {row} goes from NPU {rows.src[row]} to NPU {rows.dst[row]}, but no link does"
         return Verdict(False, f"{text}, nor is there a switch between them", "route", row)
     times = _times(algorithm, orbits)
-    verdict = judge_table(_one_npus(algorithm, rows, orbits, way, times))
+    own = _one_npus(algorithm, rows, orbits, way, times)
+    verdict = judge_table(own)
+    if verdict and len(rows) > LISTED:
+        verdict = judge_sizes(own.transfers, algorithm.demands[0], rows.npus)
     if not verdict:
         text = f"of NPU 0's chunks: {verdict.violation}"
         return Verdict(False, text, verdict.kind, verdict.row, verdict.chunk, verdict.npu)
