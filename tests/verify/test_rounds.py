@@ -226,6 +226,9 @@ def test_logs_serve_whole_networks_without_switches() -> None:
     refused(replace(algorithm, demands=(other,)), "structure", "not all-to-all")
     switched = load_topology("switch:4")
     refused(replace(algorithm, topology=switched), "structure", "without switches")
+    assert isinstance(algorithm.rows, RoundLog)
+    twice = replace(algorithm, rows=replace(algorithm.rows, phases=2))
+    refused(twice, "structure", "all-gather is not run 2 times")
 
 
 def test_all_reduce_of_any_pieces() -> None:

@@ -72,6 +72,8 @@ def _unfit(algorithm: Algorithm, rows: RoundLog) -> str | None:
         return f"a log of rounds is for networks without switches; {topology.name} has some"
     if sorted(demand.group) != topology.members.tolist():
         return f"a log of rounds serves all NPUs of {topology.name}, but the group is another"
+    if rows.phases != 1 + (demand.kind == "all-reduce"):
+        return f"a log of rounds of {demand.kind} is not run {rows.phases} times"
     if rows.slot < 1 or (len(rows.offsets) + 1) * rows.slot >= _CLOCK_PS:
         return f"{rows.rounds} rounds of {rows.slot}ps: expected 1ps or more, within the clock"
     return None
