@@ -125,7 +125,7 @@ class Packer {
         spans_.push_back(last - first);
         for (const auto& row : rows) {
             made.link.push_back(row.link);
-            made.slot.push_back(static_cast<std::int32_t>(row.slot - first));
+            made.slot.push_back(row.slot - first);
             made.reduce.push_back(row.reduce);
         }
         made.offsets.push_back(static_cast<std::int64_t>(made.link.size()));

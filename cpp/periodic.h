@@ -16,14 +16,15 @@ namespace weft {
 struct PeriodicProblem {
     const Network& network;
     std::span<const std::int32_t> members;
-    std::int32_t lag;
+    std::int64_t lag;
     std::int64_t chunks;
 };
 
 struct PeriodicTrees {
     std::int32_t period = 0;               // slots between two chunks of a tree
     std::vector<std::int64_t> offsets{0};  // tree t has the rows offsets[t] .. offsets[t + 1] - 1
-    std::vector<std::int32_t> link, slot;  // of each row, of a tree's first chunk; ascending slot
+    std::vector<std::int32_t> link;        // of each row
+    std::vector<std::int64_t> slot;        // of each row, of a tree's first chunk; ascending
     std::vector<std::uint8_t> reduce;      // whether it is a sum on its way to the root
     std::vector<std::int64_t> chunks;      // how many chunks each tree carries
     std::int64_t slots = 0;                // when all have arrived; 0 if there are no trees

@@ -12,7 +12,7 @@ namespace weft::bindings {
 void bind_periodic(nb::module_& module) {
     module.def(
         "plan_periodic",
-        [](const Network& network, Column<std::int32_t> members, std::int32_t lag,
+        [](const Network& network, Column<std::int32_t> members, std::int64_t lag,
            std::int64_t chunks, std::uint64_t seed, int threads, Progress& progress) {
             PeriodicTrees made;
             {

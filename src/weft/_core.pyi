@@ -178,7 +178,7 @@ def plan_periodic(
     seed: int,
     threads: int,
     progress: Progress,
-) -> tuple[int, Int64, Int32, Int32, NDArray[np.uint8], Int64]: ...
+) -> tuple[int, Int64, Int32, Int64, NDArray[np.uint8], Int64]: ...
 
 class Directions:
     """The hops out of each NPU of a grid that translates onto itself, and what they occupy."""

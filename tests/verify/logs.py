@@ -81,7 +81,8 @@ def encode(entries: Sequence[Entry], links: int, chunks: int) -> RoundLog:
 def logged(
     topology: Topology, demand: Collective, cost: CostModel, slot: int, entries: Sequence[Entry]
 ) -> Algorithm:
-    rows = replace(encode(entries, topology.links, len(demand.chunks)), slot=slot)
+    phases = 2 if demand.kind == "all-reduce" else 1
+    rows = replace(encode(entries, topology.links, len(demand.chunks)), slot=slot, phases=phases)
     return Algorithm((demand,), rows, topology, cost=cost)
 
 

@@ -88,5 +88,5 @@ def _trees(
         settings.progress,
     )
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    start = slots.astype(np.int64) * slot
+    start = slots * slot
     return PeriodicRows(period * slot, first, offsets, link, reduce.view(np.bool_), start)
