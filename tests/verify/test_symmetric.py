@@ -189,6 +189,27 @@ def test_switches_that_do_not_look_alike() -> None:
         find_orbits(twice)
 
 
+def test_lines_end_at_the_switch_where_they_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NPUs 2 and 3 send to s1 and receive from s2; NPU 0's own rows do not show it."""
+    monkeypatch.setattr(symmetric, "LISTED", 0)
+    up, down = [(0, 4), (1, 4), (2, 5), (3, 5)], [(4, 0), (4, 1), (6, 2), (6, 3)]
+    ends = [*up, *down, (0, 2), (2, 0), (1, 3), (3, 1)]
+    topology = Topology.from_links(
+        "apart",
+        4,
+        *zip(*ends, strict=True),
+        BANDWIDTH,
+        LATENCY,
+        switches=3,
+        dimensions=[2, 2],
+        translates=True,
+    )
+    rows = rows_of([(0, 0, 1, False, 0), (0, 0, 2, False, 0), (0, 1, 3, False, 3)], 4)
+    demand = Collective.of("all-gather", range(4), 4 * SHARE)
+    algorithm = Algorithm((demand,), rows, topology, cost=BLOCKING)
+    refused(algorithm, "structure", "NPU 2 sends to one switch and receives from another")
+
+
 @st.composite
 def _planned(draw: st.DrawFn) -> Algorithm:
     factor = st.builds("{}:{}".format, st.sampled_from(["ring", "fc", "switch"]), st.integers(2, 4))
@@ -264,3 +285,13 @@ def _without_list(algorithm: Algorithm) -> Verdict:
         return verify(algorithm)
     finally:
         symmetric.LISTED = before
+
+
+def test_no_rows_at_all() -> None:
+    algorithm = on_ring()
+    assert isinstance(algorithm.rows, SymmetricRows)
+    names = ("chunk", "src", "dst", "reduce", "start")
+    none = {name: getattr(algorithm.rows, name)[:0] for name in names}
+    empty = replace(algorithm, rows=replace(algorithm.rows, **none))
+    assert (len(empty.transfers), len(empty.of_npu(3)), empty.time) == (0, 0, 0)
+    assert verify(empty).kind == "postcondition"

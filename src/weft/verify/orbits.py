@@ -104,6 +104,9 @@ def find_orbits(topology: Topology) -> Orbits:
             (down, down_orbit, topology.dst[down]),
         ):
             tables.append(_orbits(topology, links, orbit, at, len(dimensions)))
+        # A line may end at one switch and begin at another, where the others have one for both.
+        for _, npu in np.argwhere(topology.dst[tables[1]] != topology.src[tables[2]])[:1].tolist():
+            raise NotAlikeError(f"NPU {npu} sends to one switch and receives from another")
     for i, dimension in enumerate(dimensions):
         behind = np.arange(1, sizes[dimension]) * math.prod(sizes[:dimension])
         way_of[behind[way_of[behind] < 0]] = len(counts)
