@@ -173,5 +173,6 @@ def test_a_network_that_was_never_whole_is_refused() -> None:
         replace(network, whole=None),
         replace(network, whole=load_topology("torus:4x4", "1GB/s")),
         replace(network, whole=network),
+        replace(network, removed=frozenset([3])),
     ):
         assert verify(replace(algorithm, topology=other)).kind == "structure"

@@ -231,6 +231,28 @@ def test_logs_serve_whole_networks_without_switches() -> None:
     refused(twice, "structure", "all-gather is not run 2 times")
 
 
+def test_removed_npus_do_not_relay() -> None:
+    """A network from a file may keep the links of an NPU that it says is removed."""
+    line = load_topology("line:3", bandwidth=[BANDWIDTH], latency=[LATENCY])
+    network = replace(line, removed=frozenset([1]))
+    link = {
+        (int(src), int(dst)): number
+        for number, (src, dst) in enumerate(zip(line.src, line.dst, strict=True))
+    }
+    entries = [(0, link[0, 1], 0), (0, link[2, 1], 1), (1, link[1, 2], 0), (1, link[1, 0], 1)]
+    demand = Collective.of("all-gather", [0, 2], 2 * SHARE)
+    algorithm = logs.logged(network, demand, BLOCKING, HOP, entries)
+    refused(algorithm, "structure", "at an NPU that was removed")
+    assert not verify(logs.expanded(algorithm, entries))
+
+
+def test_logs_end_within_the_clock() -> None:
+    algorithm, _ = made()
+    assert isinstance(algorithm.rows, RoundLog)
+    late = replace(algorithm.rows, slot=(1 << 61) // algorithm.rows.rounds)
+    refused(replace(algorithm, rows=late), "structure", "within the clock")
+
+
 def test_all_reduce_of_any_pieces() -> None:
     demand = all_reduce_of(range(4), 5 * SHARE, 5, alignment=1)
     entries = [(3 * c + i, (c + i) % 4, c) for c in range(5) for i in range(3)]

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
 from weft.errors import InputError
+from weft.topology.model import Topology
 from weft.units import format_size
 from weft.verify.verdict import Verdict
 from weft.verify.wording import word
 
 MAX_ROWS = (1 << 32) - 1
 MAX_NPUS = 1 << 24
+LISTED = 1 << 20
+"""Compact rows that are judged as they are: up to so many are also judged one by one."""
 
 _TOGETHER = (("route", "start", "end"), ("dep_offsets", "deps"))
 
@@ -64,6 +67,14 @@ def _malformed_routes(routes: Routes | None) -> str | None:
     return malformed_column("routes.offsets", routes.offsets, np.int64) or malformed_column(
         "routes.links", routes.links, np.int32
     )
+
+
+def link_at_removed(topology: Topology) -> str | None:
+    """A link at an NPU that is not there, in words: no row may cross it."""
+    gone = list(topology.removed)
+    for link in np.flatnonzero(np.isin(topology.src, gone) | np.isin(topology.dst, gone))[:1]:
+        return f"link {topology.link_name(int(link))} is at an NPU that was removed"
+    return None
 
 
 def malformed_column(

@@ -12,12 +12,9 @@ from weft.algorithm import Algorithm, MendedRows, SymmetricRows
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
-from weft.verify.judge import judge_table
+from weft.verify.judge import LISTED, judge_table, link_at_removed
 from weft.verify.symmetric import judge_symmetric
 from weft.verify.verdict import Verdict
-
-LISTED = 1 << 20
-"""Up to so many rows are also judged one by one."""
 
 Numbers = NDArray[np.int64]
 
@@ -47,7 +44,8 @@ def judge_mended(algorithm: Algorithm, rows: MendedRows) -> Verdict:
     lost = _lost(rows.base, topology, pieces)
     if lost is None:
         return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
-    verdict = _judge_patch(rows, topology, cost, longest, lost, gather.time)
+    begin = _end_of_base(rows.base, whole, longest)
+    verdict = _judge_patch(rows, topology, cost, longest, lost, begin)
     if verdict and len(rows) <= LISTED:
         return judge_table(algorithm)
     return verdict
@@ -61,6 +59,8 @@ def _malformed(rows: MendedRows, demand: Collective, topology: Topology) -> str 
         return f"mended rows are of all-gather, reduce-scatter or all-reduce, not {demand.kind}"
     if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
         return "mended rows are of all NPUs that are left, in order, and of chunks with bytes"
+    if (wrong := link_at_removed(topology)) is not None:
+        return wrong
     if rows.both != (demand.kind == "all-reduce"):
         return "mended rows are twice as many for an all-reduce, and only then"
     for name, column, kind, end in (
@@ -109,6 +109,16 @@ def _keys(topology: Topology) -> Numbers:
     return np.stack([topology.src, topology.dst, topology.bandwidth, topology.latency]).astype(
         np.int64
     )
+
+
+def _end_of_base(base: SymmetricRows, whole: Topology, longest: int) -> int:
+    """When the last row of the base ends, of chunks that are all of one size."""
+    taken = _core.serialization(longest, whole.bandwidth) + whole.latency
+    ends = whole.src.astype(np.int64) * whole.npus + whole.dst
+    order = np.argsort(ends)
+    # The base has been judged: every row of it goes over a link.
+    link = order[np.searchsorted(ends[order], base.src.astype(np.int64) * whole.npus + base.dst)]
+    return int((base.start + taken[link]).max())
 
 
 def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from weft import _core
@@ -9,12 +11,9 @@ from weft.algorithm import Algorithm, PeriodicRows, Routes, Transfers
 from weft.collective import Collective, all_reduce_of
 from weft.topology.model import Topology
 from weft.units import format_time
-from weft.verify.judge import judge_table
+from weft.verify.judge import LISTED, judge_table
 from weft.verify.sizes import judge_sizes
 from weft.verify.verdict import Verdict
-
-LISTED = 1 << 20
-"""Up to so many rows are also judged one by one."""
 
 
 def judge_periodic(algorithm: Algorithm, rows: PeriodicRows) -> Verdict:
@@ -32,8 +31,6 @@ def judge_periodic(algorithm: Algorithm, rows: PeriodicRows) -> Verdict:
     wrong = _malformed(rows, demand, topology)
     if wrong is not None:
         return Verdict(False, wrong, "structure")
-    if rows.trees == 0:
-        return judge_table(algorithm)
     first = _first_chunks(algorithm, rows, demand, topology)
     verdict = judge_table(first)
     if verdict and len(rows) > LISTED:
@@ -81,7 +78,7 @@ def _first_chunks(
     listed = Transfers(tree, topology.src[link], topology.dst[link], rows.reduce, link, *ends)
     pieces = all_reduce_of(demand.group, largest * rows.trees, rows.trees, alignment=largest)
     return Algorithm(
-        (pieces,),
+        (replace(pieces, relay=demand.relay),),
         listed.reordered(np.argsort(rows.start, kind="stable")),
         topology,
         Routes.of_links(topology.links),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -13,10 +14,12 @@ from weft.algorithm import Algorithm, RoundLog
 from weft.memory import check_fits
 from weft.topology.model import Topology
 from weft.units import format_time
+from weft.verify.judge import link_at_removed
 from weft.verify.verdict import Kind, Verdict
 from weft.verify.wording import differing_times
 
 _CLOCK_PS = 1 << 62
+_BYTES_A_CORE = 128 << 20  # of bits at once, as in cpp/judge_rounds.cpp
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce")
 
 
@@ -31,7 +34,8 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: _core.Progress)
     sums = demand.kind != "all-gather"
     check_fits(
         f"judging the {demand.kind} of {len(chunks):,} chunks",
-        min(topology.npus * len(chunks) // 8, 1 << 28) + 64 * (topology.links + len(chunks)),
+        min(topology.npus * len(chunks) // 8, (os.cpu_count() or 1) * _BYTES_A_CORE)
+        + 64 * (topology.links + len(chunks)),
     )
     present = np.zeros(topology.npus, dtype=np.uint8)
     present[topology.members] = 1
@@ -74,7 +78,11 @@ def _unfit(algorithm: Algorithm, rows: RoundLog) -> str | None:
         return f"a log of rounds serves all NPUs of {topology.name}, but the group is another"
     if rows.phases != 1 + (demand.kind == "all-reduce"):
         return f"a log of rounds of {demand.kind} is not run {rows.phases} times"
-    if rows.slot < 1 or (len(rows.offsets) + 1) * rows.slot >= _CLOCK_PS:
+    if (wrong := link_at_removed(topology)) is not None:
+        return wrong
+    push = _core.serialization(demand.largest_chunk, topology.bandwidth)
+    longest = int(push.max(initial=0)) + int(topology.latency.max(initial=0))
+    if rows.slot < 1 or 2 * (rows.rounds * rows.slot + longest) >= _CLOCK_PS:
         return f"{rows.rounds} rounds of {rows.slot}ps: expected 1ps or more, within the clock"
     return None
 

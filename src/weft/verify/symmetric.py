@@ -12,13 +12,10 @@ from weft.algorithm import Algorithm, Routes, SymmetricRows, Transfers
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import Sets, singles
 from weft.units import format_time
-from weft.verify.judge import judge_table, malformed_column
+from weft.verify.judge import LISTED, judge_table, malformed_column
 from weft.verify.orbits import NotAlikeError, Orbits, find_orbits
 from weft.verify.sizes import judge_sizes
 from weft.verify.verdict import Verdict
-
-LISTED = 1 << 20
-"""Up to so many rows are also judged one by one."""
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 _COLUMNS = {
