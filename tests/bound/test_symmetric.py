@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -143,3 +144,11 @@ def test_sums_of_distances_do_not_depend_on_ranks() -> None:
         for group in (network.members, order)
     }
     assert len(bounds) == 1
+
+
+def test_a_claim_that_is_not_true_proves_nothing() -> None:
+    """From the end of a line it is farther to the others than from its middle."""
+    network = load_topology("line:3*ring:4", "1GB/s,1000GB/s", "0us")
+    demand = Collective.of("all-to-all", network.members, 12 << 14)
+    honest = demand_bound(network, demand, CostModel())
+    assert demand_bound(replace(network, translates=True), demand, CostModel()) == honest

@@ -21,6 +21,7 @@ from weft.collective import Collective
 from weft.collective.chunks import cut
 from weft.cost import CostModel
 from weft.topology.model import Topology
+from weft.verify.orbits import NotAlikeError, find_orbits
 
 _KINDS = 3
 
@@ -30,7 +31,18 @@ def applies(topology: Topology, demand: Collective) -> bool:
     everyone = len(demand.group) == len(topology.members) > 1
     if demand.kind != "all-to-all" or not everyone:
         return False
-    return topology.translates or (topology.whole is not None and _is_part(topology))
+    if topology.whole is None:
+        return topology.translates and _looks_alike(topology)
+    return _is_part(topology) and _looks_alike(topology.whole)
+
+
+def _looks_alike(topology: Topology) -> bool:
+    """Whether `Topology.translates` is true: a file may claim anything, and bounds must hold."""
+    try:
+        find_orbits(topology)
+    except NotAlikeError:
+        return False
+    return True
 
 
 def symmetric_bounds(
