@@ -22,12 +22,11 @@ def check_clock(topology: Topology, demands: Sequence[Collective], *, alike: boo
     as the slowest. Each chunk of a demand gets to each NPU, and away from it again, once. Where
     all NPUs do the same at the same time (`alike`), only the transfers of one NPU's chunks count.
     """
-    for demand in demands:
-        if not fits_clock(topology, demands, alike=alike):
-            raise InputError(
-                f"{topology.name}: {demand.kind} of {demand.size} B may take longer than the "
-                f"clock runs (53 days); use a smaller size, fewer chunks or faster links"
-            )
+    if not fits_clock(topology, demands, alike=alike):
+        raise InputError(
+            f"{topology.name}: {demands[0].kind} of {demands[0].size} B may take longer than the "
+            f"clock runs (53 days); use a smaller size, fewer chunks or faster links"
+        )
 
 
 def fits_clock(topology: Topology, demands: Sequence[Collective], *, alike: bool = False) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from weft.algorithm import Algorithm
 from weft.baselines import baseline
 from weft.bound import quick_bound
-from weft.clock import fits_clock
+from weft.clock import check_clock, fits_clock
 from weft.collective import Chunks, Collective
 from weft.synthesis.engines import Settings, plan, plan_any
 from weft.synthesis.mending import can_mend, plan_mended
@@ -61,6 +61,9 @@ def _mended(topology: Topology, settings: Settings, demand: Collective) -> Algor
     auto = replace(settings, method="auto")
     large = mended is not None and len(mended) > _MOST_SEARCHED
     if not large:
+        if mended is not None and not fits_clock(topology, [demand]):
+            return mended
+        check_clock(topology, [demand])  # so far only for what one NPU does
         other = searched(topology, auto, [demand])
     elif why_not_periodic(topology, [demand]) is None:
         other = plan_periodic(topology, auto, [demand])
