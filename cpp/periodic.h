@@ -23,8 +23,8 @@ struct PeriodicProblem {
 struct PeriodicTrees {
     std::int32_t period = 0;               // slots between two chunks of a tree
     std::vector<std::int64_t> offsets{0};  // tree t has the rows offsets[t] .. offsets[t + 1] - 1
-    std::vector<std::int32_t> link;        // of each row
-    std::vector<std::int64_t> slot;        // of each row, of a tree's first chunk; ascending
+    std::vector<std::int32_t> link;        // of each row, of a tree's first chunk
+    std::vector<std::int64_t> slot;        // likewise; ascending in a tree
     std::vector<std::uint8_t> reduce;      // whether it is a sum on its way to the root
     std::vector<std::int64_t> chunks;      // how many chunks each tree carries
     std::int64_t slots = 0;                // when all have arrived; 0 if there are no trees

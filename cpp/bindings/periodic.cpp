@@ -17,7 +17,8 @@ void bind_periodic(nb::module_& module) {
             PeriodicTrees made;
             {
                 nb::gil_scoped_release release;
-                made = plan_periodic({network, view(members), lag, chunks}, seed, threads, progress);
+                made =
+                    plan_periodic({network, view(members), lag, chunks}, seed, threads, progress);
             }
             return std::tuple(made.period, give(std::move(made.offsets)),
                               give(std::move(made.link)), give(std::move(made.slot)),

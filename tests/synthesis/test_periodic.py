@@ -18,7 +18,7 @@ from weft.errors import InputError, UnreachableError
 from weft.synthesis.engines import Settings
 from weft.synthesis.periodic import plan_periodic
 from weft.topology import Topology, load_topology
-from weft.verify import verify
+from weft.verify import periodic, verify
 from weft.verify.judge import judge_table
 from weft.verify.periodic import judge_periodic
 
@@ -85,10 +85,18 @@ def test_survives_failures() -> None:
     assert judge_table(listed(made(network, 1 << 20)))
 
 
+def test_hops_of_very_many_slots() -> None:
+    """A byte is sent in a picosecond and is a millisecond on its way."""
+    algorithm = made(load_topology("line:4", "1PB/s", "1ms"), 1, model="pipelined")
+    assert verify(algorithm)
+    assert algorithm.time < 10 * 10**9
+
+
 def test_what_it_cannot_plan_is_refused() -> None:
     for spec, kind, reason in (
         ("switch:4", "all-reduce", "without switches"),
         ("mesh:3x3", "all-gather", "plans all-reduce"),
+        ("mesh:1x1", "all-reduce", "two NPUs or more"),
     ):
         topology = load_topology(spec)
         demand = Collective.of(kind, topology.members, 4096)
@@ -140,3 +148,25 @@ def test_the_judge_finds_what_is_wrong(change: str) -> None:
     verdict = judge_periodic(algorithm, algorithm.rows)
     assert not verdict
     assert verdict.violation
+
+
+def test_the_judge_keeps_others_from_relaying(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(periodic, "LISTED", 0)
+    line = load_topology("line:3", "1GB/s", "0us")
+    link = {
+        (int(src), int(dst)): number
+        for number, (src, dst) in enumerate(zip(line.src, line.dst, strict=True))
+    }
+    rows = PeriodicRows(
+        10**9,
+        np.array([0, 2]),
+        np.array([0, 4]),
+        np.array([link[0, 1], link[1, 2], link[2, 1], link[1, 0]], dtype=np.int32),
+        np.array([True, True, False, False]),
+        np.arange(4) * 10**8,
+    )
+    demand = Collective.of("all-reduce", [0, 2], 2 << 10)
+    algorithm = Algorithm((demand,), rows, line, cost=CostModel())
+    assert judge_periodic(algorithm, rows)
+    alone = replace(algorithm, demands=(replace(demand, relay=False),))
+    assert "must not relay" in str(judge_periodic(alone, rows).violation)

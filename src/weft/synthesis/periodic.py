@@ -24,6 +24,8 @@ def why_not_periodic(topology: Topology, demands: Sequence[Collective]) -> str |
         return f"plans all-reduce, not {demand.kind}"
     if len(demand.group) != len(topology.members):  # they are there: that has been checked
         return "plans collectives of all NPUs"
+    if demand.ranks < 2 or topology.links == 0:
+        return "plans networks of two NPUs or more, and links between them"
     if topology.switches:
         return "plans networks without switches"
     if np.ptp(topology.bandwidth) or np.ptp(topology.latency):
@@ -61,7 +63,7 @@ def plan_periodic(
         for slot, lag in _slots(held, push + latency)
     ]
     best = min(made, key=lambda algorithm: algorithm.time)
-    if len(best) == 0 and demand.ranks > 1:
+    if len(best) == 0:
         raise unreachable(topology, demand.chunks)
     return best
 
@@ -88,5 +90,4 @@ def _trees(
         settings.progress,
     )
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    start = slots * slot
-    return PeriodicRows(period * slot, first, offsets, link, reduce.view(np.bool_), start)
+    return PeriodicRows(period * slot, first, offsets, link, reduce.view(np.bool_), slots * slot)
