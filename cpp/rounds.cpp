@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <new>
 #include <system_error>
 
 #include "round_state.h"
@@ -80,7 +82,7 @@ class Run {
     Tally& tally(std::uint32_t round, int member) { return tallies_[round % 2 * size_ + member]; }
 
     // Pieces go to whoever is free: the result does not depend on it.
-    void plan(int mine, std::uint32_t round) {
+    void plan(int mine, std::uint32_t round) try {
         auto& counts = tally(round, mine).by_range;
         std::fill(counts.begin(), counts.end(), 0);
         for (std::int32_t piece; (piece = next_[round % 2]++) * npus_a_piece < state_.npus;) {
@@ -88,6 +90,8 @@ class Run {
             plan_round(state_, first, std::min(state_.npus, first + npus_a_piece), round,
                        job_.seed, range_of_, counts);
         }
+    } catch (const std::bad_alloc&) {
+        starved_ = true;  // said in `conclude`: others may still read the error of the last round
     }
 
     void commit(int mine, std::uint32_t round) {
@@ -97,12 +101,15 @@ class Run {
         for (auto npu = share(mine); npu < share(mine + 1); ++npu) state_.commit(npu, round);
     }
 
-    void conclude(std::uint32_t round, std::int64_t end, std::int64_t sends) {
+    void conclude(std::uint32_t round, std::int64_t end, std::int64_t sends) try {
         next_[(round + 1) % 2] = 0;
-        found_.offsets.push_back(end);
+        if (starved_) error_ = ENOMEM;
+        stop_ = progress_.cancelled.load();
         found_.sends += sends;
         progress_.done += sends;
-        stop_ = progress_.cancelled.load();
+        found_.offsets.push_back(end);
+    } catch (const std::bad_alloc&) {
+        error_ = ENOMEM;
     }
 
     RoundState& state_;
@@ -114,7 +121,7 @@ class Run {
     std::vector<Tally> tallies_;           // of this round and the one before
     std::atomic<std::int32_t> next_[2]{};
     std::atomic<int> error_{0};
-    std::atomic<bool> stop_{false};
+    std::atomic<bool> stop_{false}, starved_{false};
     Rounds found_;
 };
 
