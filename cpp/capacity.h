@@ -8,8 +8,9 @@
 
 namespace weft {
 
-// Links of one kind: nothing is across one before it `opens`. From then on, as if the first of the smallest chunks
-// were across at `first`, and another every `gap`, of which `overhead` is α and not bytes.
+// Links of one kind: nothing is across one before it `opens`. From then on, as if the first of the
+// smallest chunks were across at `first`, and another every `gap`, of which `overhead` is α and
+// not bytes.
 struct Gate {
     ps opens;
     ps first;
