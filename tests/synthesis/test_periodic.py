@@ -16,7 +16,7 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
 from weft.synthesis.engines import Settings
-from weft.synthesis.periodic import plan_periodic
+from weft.synthesis.periodic import plan_periodic, suits_periodic
 from weft.topology import Topology, load_topology
 from weft.verify import periodic, verify
 from weft.verify.judge import judge_table
@@ -90,6 +90,13 @@ def test_hops_of_very_many_slots() -> None:
     algorithm = made(load_topology("line:4", "1PB/s", "1ms"), 1, model="pipelined")
     assert verify(algorithm)
     assert algorithm.time < 10 * 10**9
+
+
+def test_dense_networks_are_left_to_others() -> None:
+    for spec, fair in (("mesh:200x200", True), ("mesh:32x32x32", True), ("line:3*fc:500", False)):
+        topology = load_topology(spec)
+        demand = Collective.of("all-reduce", topology.members, topology.npus << 10)
+        assert suits_periodic(topology, [demand]) == fair
 
 
 def test_what_it_cannot_plan_is_refused() -> None:

@@ -14,6 +14,16 @@ from weft.reachability import unreachable
 from weft.synthesis.engines import Settings
 from weft.topology.model import Topology
 
+# Some 100 · links / NPUs trees are tried in all, and each looks at all links twice, up and down:
+# with auto up to so many looks, a quarter of an hour of them.
+_LOOKS, _MOST_LOOKS = 200, 1 << 34
+
+
+def suits_periodic(topology: Topology, demands: Sequence[Collective]) -> bool:
+    """Whether periodic trees can be had, and in fair time: on dense networks there are too many."""
+    looks = _LOOKS * topology.links**2 // topology.npus
+    return looks <= _MOST_LOOKS and why_not_periodic(topology, demands) is None
+
 
 def why_not_periodic(topology: Topology, demands: Sequence[Collective]) -> str | None:
     """Why there are no periodic trees for these collectives; None if there are."""

@@ -14,7 +14,7 @@ from weft.clock import check_clock, fits_clock
 from weft.collective import Chunks, Collective
 from weft.synthesis.engines import Settings, plan, plan_any
 from weft.synthesis.mending import can_mend, plan_mended
-from weft.synthesis.periodic import plan_periodic, why_not_periodic
+from weft.synthesis.periodic import plan_periodic, suits_periodic
 from weft.synthesis.reductions import all_reduce, backwards
 from weft.synthesis.rounds import plan_rounds, suits_rounds
 from weft.synthesis.schedule import Schedule, transfers_of
@@ -106,7 +106,7 @@ def searched(topology: Topology, settings: Settings, demands: Sequence[Collectiv
 
 def _compact(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """By rounds; or an All-Reduce by periodic trees, where its two halves cannot be as good."""
-    if why_not_periodic(topology, demands) is not None:
+    if not suits_periodic(topology, demands):
         return plan_rounds(topology, settings, demands)
     by_trees = plan_periodic(topology, settings, demands)
     half = replace(demands[0], kind="all-gather")
