@@ -55,6 +55,7 @@ def test_show_reads_what_says_too_little_with_options(tmp_path):
 def test_chosen_ranks(stored, tmp_path):
     done = weft("convert", str(stored), "out", "--ranks", "0-2,7", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "4 of 9 ranks" in done.stdout
     names = sorted(file.name for file in (tmp_path / "out").iterdir())
     assert names == [f"weft.{rank}.et" for rank in (0, 1, 2, 7)]
     for command in ("verify", "simulate"):

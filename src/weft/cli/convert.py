@@ -95,9 +95,10 @@ def convert(
     size = conversion.write(algorithm)
     seconds = time.perf_counter() - began
     if not as_json:
+        some = f"{len(given['ranks'])} of " if "ranks" in given else ""
         click.echo(
             f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
-            f"{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
+            f"{some}{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
             f"{size:,} B in {seconds:.2f} s"
         )
         return
