@@ -292,6 +292,15 @@ CASES = {
 }
 
 
+def test_one_npus_rows_do_not_claim_all_memory(tmp_path):
+    algorithm = symmetric()
+    algorithm.save(tmp_path / "a.weft")
+    pieces = (1 << 20) // algorithm.demands[0].ranks + 1
+    rewrite(tmp_path / "a.weft", _demand(chunks_per_share=pieces))
+    with pytest.raises(FormatError, match="make no sense"):
+        weft.load(tmp_path / "a.weft")
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_directory_that_lies_is_refused(case, tmp_path):
     change, message = CASES[case]

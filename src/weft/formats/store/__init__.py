@@ -130,8 +130,11 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     limit = claim_limit(size)
     topology = _topology(directory, arrays, limit)
     npus = 1 << 31 if topology is None else topology.npus
-    # Rows of one NPU's chunks stand for those of all.
-    most = limit * npus if directory.rows in ("symmetric", "mended-exchange") else limit
+    # Rows of one NPU's chunks stand for those of all: in an All-to-All each has as many as there
+    # are NPUs, elsewhere there are no more chunks than such rows.
+    exchange = [demand.kind for demand in directory.demands] == ["all-to-all"]
+    of_one = directory.rows in ("symmetric", "mended-exchange")
+    most = limit * npus if of_one and exchange else limit
     none = np.zeros(0, dtype=np.int32)
     frame = Algorithm(
         read_demands(directory, arrays, npus, most),
