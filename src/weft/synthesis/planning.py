@@ -65,7 +65,7 @@ def _mended(topology: Topology, settings: Settings, demand: Collective) -> Algor
             return mended
         check_clock(topology, [demand])  # so far only for what one NPU does
         other = searched(topology, auto, [demand])
-    elif why_not_periodic(topology, [demand]) is None:
+    elif suits_periodic(topology, [demand]):
         other = plan_periodic(topology, auto, [demand])
     else:
         assert mended is not None

@@ -44,7 +44,7 @@ def judge_mended(algorithm: Algorithm, rows: MendedRows) -> Verdict:
     lost = _lost(rows.base, topology, pieces)
     if lost is None:
         return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
-    begin = _end_of_base(rows.base, whole, longest)
+    begin = end_of_base(rows.base, whole, longest)
     verdict = _judge_patch(rows, topology, cost, longest, lost, begin)
     if verdict and len(rows) <= LISTED:
         return judge_table(algorithm)
@@ -59,8 +59,6 @@ def _malformed(rows: MendedRows, demand: Collective, topology: Topology) -> str 
         return f"mended rows are of all-gather, reduce-scatter or all-reduce, not {demand.kind}"
     if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
         return "mended rows are of all NPUs that are left, in order, and of chunks with bytes"
-    if (wrong := link_at_removed(topology)) is not None:
-        return wrong
     if rows.both != (demand.kind == "all-reduce"):
         return "mended rows are twice as many for an all-reduce, and only then"
     for name, column, kind, end in (
@@ -98,10 +96,7 @@ def unlike_before(topology: Topology) -> str | None:
     failed = whole.links - topology.links
     if not 0 < failed < len(topology.members):
         return f"{failed} links failed; expected fewer than NPUs, and at least one"
-    gone = np.isin(kept[:2], list(topology.removed)).any(axis=0)
-    if gone.any():
-        return f"link {topology.link_name(int(gone.argmax()))} is at an NPU that is not there"
-    return None
+    return link_at_removed(topology)
 
 
 def _keys(topology: Topology) -> Numbers:
@@ -111,7 +106,7 @@ def _keys(topology: Topology) -> Numbers:
     )
 
 
-def _end_of_base(base: SymmetricRows, whole: Topology, longest: int) -> int:
+def end_of_base(base: SymmetricRows, whole: Topology, longest: int) -> int:
     """When the last row of the base ends, of chunks that are all of one size."""
     taken = _core.serialization(longest, whole.bandwidth) + whole.latency
     ends = whole.src.astype(np.int64) * whole.npus + whole.dst

@@ -10,8 +10,8 @@ from weft.algorithm import Algorithm, MendedExchange, Routes, SymmetricRows, Tra
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
 from weft.topology.model import Topology
-from weft.verify.judge import judge_table, malformed_column
-from weft.verify.mended import LISTED, apart, failed_sources, moved, unlike_before
+from weft.verify.judge import LISTED, judge_table, malformed_column
+from weft.verify.mended import apart, end_of_base, failed_sources, moved, unlike_before
 from weft.verify.symmetric import judge_symmetric
 from weft.verify.verdict import Verdict
 
@@ -45,9 +45,10 @@ def judge_mended_exchange(algorithm: Algorithm, rows: MendedExchange) -> Verdict
     expected = len(rows.base.chunk) * whole.npus - dropped + len(rows.chunk)
     if rows.count != expected:
         return Verdict(False, f"{rows.count} rows; expected {expected}", "structure")
-    if int(rows.start.min()) < exchange.time:
+    begin = end_of_base(rows.base, whole, longest)
+    if int(rows.start.min()) < begin:
         return Verdict(False, "the patch starts before the base ends", "link")
-    verdict = _judge_patch(algorithm, rows, source, chunk, exchange.time)
+    verdict = _judge_patch(algorithm, rows, source, chunk, begin)
     if verdict and len(rows) <= LISTED:
         return judge_table(algorithm)
     return verdict
