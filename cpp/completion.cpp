@@ -18,15 +18,20 @@ class Completing {
         for (std::size_t i = 0; i < next_.size(); ++i) next_[i] = static_cast<std::int64_t>(i);
     }
 
-    Completion run(ps begin) {
+    Completion run(ps begin, Progress& progress) {
+        progress.done = 0;
+        progress.total = static_cast<std::int64_t>(missing_.chunks.size());
         for (std::int32_t npu = 0; npu < net_.npus; ++npu) begin_at(npu, begin);
         while (!events_.empty()) {
+            if (progress.cancelled) throw Cancelled();
             const auto [now, kind, number] = events_.top();
             events_.pop();
-            if (kind == arrival)
+            if (kind == arrival) {
+                ++progress.done;
                 arrived(number, now);
-            else
+            } else {
                 send(static_cast<std::int32_t>(number), now);
+            }
         }
         return std::move(result_);
     }
@@ -117,8 +122,8 @@ class Completing {
 }  // namespace
 
 Completion complete(const Network& network, const Missing& missing, std::span<const ps> hold,
-                    std::span<const ps> duration, ps begin) {
-    return Completing(network, missing, hold, duration).run(begin);
+                    std::span<const ps> duration, ps begin, Progress& progress) {
+    return Completing(network, missing, hold, duration).run(begin, progress);
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "network.h"
+#include "progress.h"
 
 namespace weft {
 
@@ -25,6 +26,6 @@ struct Completion {
 // source has one. A chunk holds a link for `hold` and is there after `duration`, both by link. The
 // network has no switches. In order of start; chunks that have no way are left out.
 Completion complete(const Network& network, const Missing& missing, std::span<const ps> hold,
-                    std::span<const ps> duration, ps begin);
+                    std::span<const ps> duration, ps begin, Progress& progress);
 
 }  // namespace weft

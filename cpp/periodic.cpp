@@ -1,10 +1,10 @@
 #include "periodic.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
 #include <queue>
 #include <utility>
 
@@ -257,22 +257,21 @@ PeriodicTrees plan_periodic(const PeriodicProblem& problem, std::uint64_t seed, 
         }
     progress.done = 0;
     progress.total = work;
-    std::vector<PeriodicTrees> made(attempts.size());
-    std::atomic<bool> cancelled{false};
-    in_parallel(made.size(), threads, [&](std::size_t i) {
+    PeriodicTrees best;
+    std::size_t best_number = attempts.size();
+    std::mutex keeping;
+    in_parallel(attempts.size(), threads, [&](std::size_t i) {
         const auto [period, trees] = attempts[i];
-        try {
-            made[i] = Packer(problem, roots, period, trees, seed).pack(progress);
-        } catch (const Cancelled&) {
-            cancelled = true;
-        }
+        auto made = Packer(problem, roots, period, trees, seed).pack(progress);
+        if (made.slots == 0) return;
+        const std::lock_guard lock(keeping);
+        if (best_number < attempts.size() &&
+            std::pair(made.slots, i) > std::pair(best.slots, best_number))
+            return;
+        best = std::move(made);
+        best_number = i;
     });
-    if (cancelled) throw Cancelled();
-    std::erase_if(made, [](const PeriodicTrees& trees) { return trees.slots == 0; });
-    if (made.empty()) return {};
-    return std::move(*std::min_element(made.begin(), made.end(), [](const auto& a, const auto& b) {
-        return a.slots < b.slots;
-    }));
+    return best;
 }
 
 }  // namespace weft

@@ -13,18 +13,19 @@ void bind_completion(nb::module_& module) {
     module.def(
         "complete",
         [](const Network& network, Column<std::int64_t> offsets, Column<std::int32_t> chunks,
-           Column<std::int64_t> hold, Column<std::int64_t> duration, ps begin) {
+           Column<std::int64_t> hold, Column<std::int64_t> duration, ps begin,
+           Progress& progress) {
             Completion found;
             {
                 nb::gil_scoped_release release;
                 found = complete(network, {view(offsets), view(chunks)}, view(hold),
-                                 view(duration), begin);
+                                 view(duration), begin, progress);
             }
             return std::tuple(give(std::move(found.chunk)), give(std::move(found.link)),
                               give(std::move(found.start)));
         },
         nb::arg("network"), nb::arg("offsets"), nb::arg("chunks"), nb::arg("hold"),
-        nb::arg("duration"), nb::arg("begin"));
+        nb::arg("duration"), nb::arg("begin"), nb::arg("progress"));
 }
 
 }  // namespace weft::bindings

@@ -211,6 +211,7 @@ def complete(
     hold: Int64,
     duration: Int64,
     begin: int,
+    progress: Progress,
 ) -> tuple[Int32, Int32, Int64]: ...  # chunk, link, start
 def hop_times(
     cost: CostModel,

@@ -96,7 +96,13 @@ def _mended_gather(topology: Topology, demand: Collective, settings: Settings) -
     order = np.lexsort((chunk, npu))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(npu, minlength=npus))])
     patch = _core.complete(
-        topology.core, offsets.astype(np.int64), chunk[order], hold, duration, time
+        topology.core,
+        offsets.astype(np.int64),
+        chunk[order],
+        hold,
+        duration,
+        time,
+        settings.progress,
     )
     if len(patch[0]) != len(lost):
         return None

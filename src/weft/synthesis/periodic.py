@@ -10,6 +10,7 @@ from weft import _core
 from weft.algorithm import Algorithm, PeriodicRows
 from weft.collective import Collective
 from weft.errors import InputError
+from weft.memory import check_fits
 from weft.reachability import unreachable
 from weft.synthesis.engines import Settings
 from weft.topology.model import Topology
@@ -17,6 +18,9 @@ from weft.topology.model import Topology
 # Some 100 · links / NPUs trees are tried in all, and each looks at all links twice, up and down:
 # with auto up to so many looks, a quarter of an hour of them.
 _LOOKS, _MOST_LOOKS = 200, 1 << 34
+# Rows that the most trees have, for each link of the network; bytes of one in each attempt, and of
+# one of the plan that is kept.
+_ROWS_A_LINK, _BYTES_TRIED, _BYTES_KEPT = 62, 13, 60
 
 
 def suits_periodic(topology: Topology, demands: Sequence[Collective]) -> bool:
@@ -59,6 +63,9 @@ def plan_periodic(
     if reason is not None:
         raise InputError(f"method periodic {reason}; use auto")
     demand = demands[0]
+    each = _BYTES_TRIED * (settings.threads + 1) + _BYTES_KEPT
+    needed = topology.links * _ROWS_A_LINK * each
+    check_fits(f"{demand.kind} on {topology.name} by periodic trees", needed)
     push = int(_core.serialization(demand.largest_chunk, topology.bandwidth[:1]).sum())
     latency = int(topology.latency[:1].sum())
     held = push + (latency if settings.cost.latency_model == "blocking" else 0)
