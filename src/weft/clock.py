@@ -10,8 +10,8 @@ from weft import _core
 from weft.collective import Chunks, Collective
 from weft.errors import InputError
 from weft.topology.model import Topology
+from weft.units import CLOCK_PS
 
-_CLOCK_PS = 1 << 62
 _LINKS_A_HOP = 16  # more switches in a row than any fabric has
 
 
@@ -36,7 +36,7 @@ def fits_clock(topology: Topology, demands: Sequence[Collective], *, alike: bool
         2 * demand.chunk_count * npus * _longest(topology, demand.largest_chunk)
         for demand in demands
     )
-    return sum(times) < _CLOCK_PS
+    return sum(times) < CLOCK_PS
 
 
 def check_run(topology: Topology, chunks: Chunks, transfers: int, reducer: int | None) -> None:
@@ -44,7 +44,7 @@ def check_run(topology: Topology, chunks: Chunks, transfers: int, reducer: int |
     each = _longest(topology, chunks.largest)
     if reducer is not None:
         each += int(_core.serialization(chunks.largest, np.array([reducer]))[0])
-    if transfers * each >= _CLOCK_PS:
+    if transfers * each >= CLOCK_PS:
         raise InputError(
             f"{topology.name}: {transfers} transfers of up to {chunks.largest} B may take longer "
             "than the clock runs (53 days); use faster links, or NPUs that add faster"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft import _core
 from weft.algorithm.compact import CompactRows
+from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.topology.model import Topology
@@ -66,8 +66,7 @@ class MendedRows(CompactRows):
     def turned_at(self, algorithm: Algorithm) -> int:
         """When the All-Gather would end if every chunk were as long as the largest."""
         topology, largest = topology_of(algorithm), algorithm.demands[0].largest_chunk
-        push = _core.serialization(largest, topology.bandwidth)
-        return int((self.start + (push + topology.latency)[self.link]).max())
+        return int((self.start + over_links(topology, largest)[self.link]).max())
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
         moves, here = moves_of(algorithm), np.array([npu])
@@ -222,11 +221,4 @@ def ranks_of(topology: Topology) -> Numbers:
 
 
 def _durations(algorithm: Algorithm, chunk: NDArray[np.int32], link: NDArray[np.int32]) -> Numbers:
-    """How long each chunk takes over each link, which is the same whether α blocks or not."""
-    topology, sizes = topology_of(algorithm), algorithm.demands[0].piece_bytes
-    result = np.empty(len(chunk), dtype=np.int64)
-    for size in np.unique(sizes).tolist():
-        mine = sizes[chunk] == size
-        push = _core.serialization(size, topology.bandwidth) + topology.latency
-        result[mine] = push[link[mine]]
-    return result
+    return of_rows(topology_of(algorithm), algorithm.demands[0].piece_bytes, chunk, link)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from weft import _core
 from weft.algorithm.compact import CompactRows
+from weft.algorithm.durations import of_rows
 from weft.algorithm.mended import (
     crossing_failed,
     links_between,
@@ -137,11 +137,5 @@ def demand_chunks(keys: Numbers, topology: Topology, demand: Collective) -> Numb
 
 
 def _durations(algorithm: Algorithm, chunk: Numbers, link: NDArray[np.int32]) -> Numbers:
-    """How long each chunk takes over each link, which is the same whether α blocks or not."""
-    topology, sizes = topology_of(algorithm), algorithm.demands[0].piece_bytes
-    size = sizes[chunk % len(sizes)]
-    result = np.empty(len(chunk), dtype=np.int64)
-    for one in np.unique(sizes).tolist():
-        mine = size == one
-        result[mine] = (_core.serialization(one, topology.bandwidth) + topology.latency)[link[mine]]
-    return result
+    sizes = algorithm.demands[0].piece_bytes
+    return of_rows(topology_of(algorithm), sizes, chunk % len(sizes), link)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from weft import _core
 from weft.algorithm.compact import CompactRows
+from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.transfers import Routes, Transfers
 from weft.topology.model import Topology
 
@@ -64,7 +64,7 @@ class PeriodicRows(CompactRows):
             if count == 0 or rows.start == rows.stop:
                 continue
             size = int(chunks[self.first[tree + 1] - 1])
-            ends = self.start[rows] + _durations(topology, size)[self.link[rows]]
+            ends = self.start[rows] + over_links(topology, size)[self.link[rows]]
             last = max(last, (count - 1) * self.period + int(ends.max()))
         return last
 
@@ -87,10 +87,7 @@ class PeriodicRows(CompactRows):
         chunk = np.repeat(self.first[tree], counts) + turn
         start = self.start[row] + turn * self.period
         link = self.link[row]
-        duration = np.zeros(len(row), dtype=np.int64)
-        for size in np.unique(sizes):
-            these = sizes[chunk] == size
-            duration[these] = _durations(topology, int(size))[link[these]]
+        duration = of_rows(topology, sizes, chunk, link)
         order = np.argsort(start, kind="stable")
         return Transfers(
             chunk[order].astype(np.int32),
@@ -107,11 +104,3 @@ def _of(algorithm: Algorithm) -> tuple[Topology, NDArray[np.int64]]:
     """The network, and the bytes of each chunk."""
     assert algorithm.topology is not None
     return algorithm.topology, algorithm.chunks.bytes
-
-
-def _durations(topology: Topology, size: int) -> NDArray[np.int64]:
-    """How long a chunk of `size` bytes takes over each link, in picoseconds.
-
-    Over one link that is the same whether α holds the link or not.
-    """
-    return _core.serialization(size, topology.bandwidth) + topology.latency

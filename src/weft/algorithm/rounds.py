@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm.compact import CompactRows
+from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.transfers import Routes, Transfers
 from weft.algorithm.unnamed import UnnamedFile
 from weft.errors import InputError
@@ -184,7 +185,7 @@ class _Costs:
         topology, demand = algorithm.topology, algorithm.demands[0]
         assert topology is not None
         sizes = demand.chunks.bytes
-        longest = _core.serialization(demand.largest_chunk, topology.bandwidth) + topology.latency
+        longest = over_links(topology, demand.largest_chunk)
         return cls(demand.kind, topology, sizes, longest)
 
     @cached_property
@@ -211,13 +212,4 @@ class _Costs:
         return start, start + self._durations(entries)
 
     def _durations(self, entries: _Entries) -> NDArray[np.int64]:
-        """How long transfers take: there are few sizes of chunks."""
-        sizes, size_of = np.unique(self.bytes, return_inverse=True)
-        durations = np.stack(
-            [
-                _core.serialization(int(size), self.topology.bandwidth) + self.topology.latency
-                for size in sizes
-            ]
-        )
-        found: NDArray[np.int64] = durations[size_of[entries.chunk], entries.link]
-        return found
+        return of_rows(self.topology, self.bytes, entries.chunk, entries.link)

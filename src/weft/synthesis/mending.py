@@ -29,12 +29,12 @@ from weft.synthesis.symmetric import plan_symmetric
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 from weft.topology.twins import twin_links
+from weft.units import CLOCK_PS
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 _ONE_WAY = ("all-gather", "all-to-all")  # never run backwards
 _BYTES_A_DELIVERY = 160  # that is missing, while it is found and brought
 _BYTES_A_DETOUR = 250  # a row of the patch of an All-to-All, while it is planned
-_CLOCK_PS = 1 << 62
 
 
 def can_mend(topology: Topology, demands: Sequence[Collective]) -> bool:
@@ -85,7 +85,7 @@ def _mended_gather(topology: Topology, demand: Collective, settings: Settings) -
     check_fits(f"mending {demand.kind} on {topology.name}", len(lost) * _BYTES_A_DELIVERY)
     push = _core.serialization(demand.largest_chunk, topology.bandwidth)
     duration = push + topology.latency
-    if time + len(lost) * int(duration.max(initial=0)) >= _CLOCK_PS:
+    if time + len(lost) * int(duration.max(initial=0)) >= CLOCK_PS:
         return None
     hold = duration if settings.cost.latency_model == "blocking" else push
     rank = np.zeros(npus, dtype=np.int64)
@@ -149,7 +149,7 @@ def _busiest_end(topology: Topology, chunks: Chunks, cost: CostModel) -> int:
         rate = np.bincount(links, weights=1 / np.maximum(hold, 1), minlength=topology.npus)
         count = np.bincount(ends, minlength=topology.npus)
         slowest.append((count / np.maximum(rate, 1e-30))[count > 0].max())
-    return int(min(max(slowest), _CLOCK_PS))
+    return int(min(max(slowest), CLOCK_PS))
 
 
 def _seen_from_source(

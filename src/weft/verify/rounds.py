@@ -13,12 +13,11 @@ from weft._core import RoundCode, RoundViolation
 from weft.algorithm import Algorithm, RoundLog
 from weft.memory import check_fits
 from weft.topology.model import Topology
-from weft.units import format_time
+from weft.units import CLOCK_PS, format_time
 from weft.verify.judge import link_at_removed
 from weft.verify.verdict import Kind, Verdict
 from weft.verify.wording import differing_times
 
-_CLOCK_PS = 1 << 62
 _BYTES_A_CORE = 128 << 20  # of bits at once, as in cpp/judge_rounds.cpp
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce")
 
@@ -82,7 +81,7 @@ def _unfit(algorithm: Algorithm, rows: RoundLog) -> str | None:
         return wrong
     push = _core.serialization(demand.largest_chunk, topology.bandwidth)
     longest = int(push.max(initial=0)) + int(topology.latency.max(initial=0))
-    if rows.slot < 1 or 2 * (rows.rounds * rows.slot + longest) >= _CLOCK_PS:
+    if rows.slot < 1 or 2 * (rows.rounds * rows.slot + longest) >= CLOCK_PS:
         return f"{rows.rounds} rounds of {rows.slot}ps: expected 1ps or more, within the clock"
     return None
 

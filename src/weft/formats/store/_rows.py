@@ -27,11 +27,11 @@ from weft.formats.claims import checked_range
 from weft.formats.rows import check_rows, standard_columns
 from weft.formats.store._layout import LOG, Arrays
 from weft.topology.model import Topology
+from weft.units import CLOCK_PS
 
 Columns = dict[str, NDArray[Any]]
 Numbers = dict[str, int]
 
-_CLOCK_PS = 1 << 62  # the end of the clock
 _MOST_NPUS = 1 << 31  # where no network says how many there are
 _REQUIRED = ("chunk", "src", "dst", "reduce")  # columns that every table has
 _SYMMETRIC: dict[str, type[np.generic]] = {
@@ -123,7 +123,7 @@ def _make_rounds(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RoundLog
             f"round {number} has {sizes[number]} bytes; expected a multiple of 8, at least {bitmap}"
         )
     width = 2 if demand.chunk_count <= NARROW_CHUNKS else 4
-    slot = _number(numbers, "slot", 1, _CLOCK_PS // max(len(sizes), 1))
+    slot = _number(numbers, "slot", 1, CLOCK_PS // max(len(sizes), 1))
     count = _number(numbers, "count", 0, (len(log) - bitmap * len(sizes)) // width)
     return RoundLog(slot, count, log, offsets, 2 if demand.kind == "all-reduce" else 1)
 
@@ -153,7 +153,7 @@ def _own_rows(arrays: Arrays, prefix: str, chunks: int, npus: int) -> SymmetricR
     }
     if len({len(column) for column in columns.values()}) > 1:
         raise InputError("the columns of the rows differ in length")
-    for name, end in (("chunk", chunks), ("src", npus), ("dst", npus), ("start", _CLOCK_PS)):
+    for name, end in (("chunk", chunks), ("src", npus), ("dst", npus), ("start", CLOCK_PS)):
         checked_range(f"{prefix}{name}", columns[name], end)
     if (np.diff(columns["start"]) < 0).any():
         raise InputError("the rows are not in the order of their starts")
@@ -197,7 +197,7 @@ def _base_and_patch(
     patch: dict[str, Any] = {name: arrays.typed(name, kind) for name, kind in kinds.items()}
     if len({len(column) for column in patch.values()}) > 1 or not len(patch["chunk"]):
         raise InputError("the columns of the patch differ in length, or are empty")
-    ends = {"chunk": demand.chunk_count, "link": network.links, "start": _CLOCK_PS}
+    ends = {"chunk": demand.chunk_count, "link": network.links, "start": CLOCK_PS}
     for name, end in ends.items():
         checked_range(name, patch[name], end)
     return base, patch
@@ -223,8 +223,8 @@ def _make_periodic(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> Period
     if len(columns["offsets"]) != len(columns["first"]) or network.switches:
         raise InputError("the trees do not fit their chunks or the network")
     checked_range("link", columns["link"], network.links)
-    checked_range("start", columns["start"], _CLOCK_PS)
-    period = _number(numbers, "period", 0, _CLOCK_PS // max(len(demand.chunks), 1))
+    checked_range("start", columns["start"], CLOCK_PS)
+    period = _number(numbers, "period", 0, CLOCK_PS // max(len(demand.chunks), 1))
     return PeriodicRows(period=period, **columns)
 
 
