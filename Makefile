@@ -2,7 +2,7 @@
 # make test   the same set-up, then the whole test suite
 # make lint   ruff and mypy
 # make bench  figures beside the published ones
-# make bench-scale  time and memory up to a million NPUs; writes docs/scaling.md (some 40 minutes)
+# make bench-scale  time and memory up to a million NPUs; writes docs/scaling.md (a quarter of an hour)
 # make docs   the pages as HTML, into docs/_build
 PYTHON ?= python3
 VENV := .venv
