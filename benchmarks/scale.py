@@ -161,9 +161,7 @@ def write() -> None:
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], flush=True)
     growth = [
-        f"| {family} | n^{exponent(those):.2f} |"
-        for family, those in points.items()
-        if family
+        f"| {family} | n^{exponent(those):.2f} |" for family, those in points.items() if family
     ]
     print("\n".join(growth))
     fits = ["| family | seconds of synthesis grow as |", "|---|---|", *growth]
