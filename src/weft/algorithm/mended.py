@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,39 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class MendedRows(CompactRows):
+class Patched(CompactRows):
+    """What is left of a symmetric algorithm of the whole network, and a patch; how to list them."""
+
+    base: SymmetricRows
+    count: int
+    chunk: NDArray[Any]
+    link: NDArray[np.int32]
+    start: Numbers
+
+    def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
+        moves, here = moves_of(algorithm), np.array([npu])
+        by = np.stack([moves.between(self.base.src, here), moves.between(self.base.dst, here)])
+        rows = np.tile(np.arange(len(self.base.chunk)), 2)
+        topology = topology_of(algorithm)
+        mine = np.flatnonzero((topology.src[self.link] == npu) | (topology.dst[self.link] == npu))
+        return self._listed(algorithm, rows, by.reshape(-1), mine)
+
+    def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
+        topology, count = topology_of(algorithm), len(self.base.chunk)
+        rows = np.repeat(np.arange(count), topology.npus)
+        by = np.tile(np.arange(topology.npus), count)
+        listed = self._listed(algorithm, rows, by, np.arange(len(self.chunk)))
+        return listed, Routes.of_links(topology.links)
+
+    @abstractmethod
+    def _listed(
+        self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
+    ) -> Transfers:
+        """Some rows of the base, each moved by an NPU, and some of the patch."""
+
+
+@dataclass(frozen=True, eq=False)
+class MendedRows(Patched):
     """A symmetric All-Gather of `Topology.whole`, less what failures take of it, and a patch.
 
     The network has no switches, and the group is all NPUs that are left, in ascending order. A row
@@ -45,11 +78,6 @@ class MendedRows(CompactRows):
         (int64).
     """
 
-    base: SymmetricRows
-    count: int
-    chunk: NDArray[np.int32]
-    link: NDArray[np.int32]
-    start: NDArray[np.int64]
     both: bool
 
     def __len__(self) -> int:
@@ -67,21 +95,6 @@ class MendedRows(CompactRows):
         """When the All-Gather would end if every chunk were as long as the largest."""
         topology, largest = topology_of(algorithm), algorithm.demands[0].largest_chunk
         return int((self.start + over_links(topology, largest)[self.link]).max())
-
-    def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
-        moves, here = moves_of(algorithm), np.array([npu])
-        by = np.stack([moves.between(self.base.src, here), moves.between(self.base.dst, here)])
-        rows = np.tile(np.arange(len(self.base.chunk)), 2)
-        topology = topology_of(algorithm)
-        mine = np.flatnonzero((topology.src[self.link] == npu) | (topology.dst[self.link] == npu))
-        return self._listed(algorithm, rows, by.reshape(-1), mine)
-
-    def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
-        topology, count = topology_of(algorithm), len(self.base.chunk)
-        rows = np.repeat(np.arange(count), topology.npus)
-        by = np.tile(np.arange(topology.npus), count)
-        listed = self._listed(algorithm, rows, by, np.arange(len(self.chunk)))
-        return listed, Routes.of_links(topology.links)
 
     def _listed(
         self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]

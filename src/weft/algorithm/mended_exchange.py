@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.compact import CompactRows
 from weft.algorithm.durations import of_rows
 from weft.algorithm.mended import (
+    Patched,
     crossing_failed,
     links_between,
     moves_of,
@@ -18,7 +18,7 @@ from weft.algorithm.mended import (
     topology_of,
 )
 from weft.algorithm.symmetric import SymmetricRows
-from weft.algorithm.transfers import Routes, Transfers
+from weft.algorithm.transfers import Transfers
 from weft.collective import Collective
 from weft.errors import InputError
 from weft.topology.model import Topology
@@ -33,7 +33,7 @@ _MOST_NUMBERS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class MendedExchange(CompactRows):
+class MendedExchange(Patched):
     """A symmetric All-to-All of `Topology.whole`, less what failures take of it, and a patch.
 
     The network has no switches, and the group is all NPUs that are left, in ascending order. A
@@ -52,31 +52,11 @@ class MendedExchange(CompactRows):
         more than int32 can count), links of the network (int32), picoseconds (int64).
     """
 
-    base: SymmetricRows
-    count: int
-    chunk: Numbers
-    link: NDArray[np.int32]
-    start: Numbers
-
     def __len__(self) -> int:
         return self.count
 
     def time(self, algorithm: Algorithm) -> int:
         return int((self.start + _durations(algorithm, self.chunk, self.link)).max(initial=0))
-
-    def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
-        topology, moves, here = topology_of(algorithm), moves_of(algorithm), np.array([npu])
-        by = np.stack([moves.between(self.base.src, here), moves.between(self.base.dst, here)])
-        rows = np.tile(np.arange(len(self.base.chunk)), 2)
-        mine = np.flatnonzero((topology.src[self.link] == npu) | (topology.dst[self.link] == npu))
-        return self._listed(algorithm, rows, by.reshape(-1), mine)
-
-    def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
-        topology, count = topology_of(algorithm), len(self.base.chunk)
-        rows = np.repeat(np.arange(count), topology.npus)
-        by = np.tile(np.arange(topology.npus), count)
-        listed = self._listed(algorithm, rows, by, np.arange(len(self.chunk)))
-        return listed, Routes.of_links(topology.links)
 
     def _listed(
         self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]

@@ -34,13 +34,9 @@ def judge_mended(algorithm: Algorithm, rows: MendedRows) -> Verdict:
     whole = topology.whole
     assert whole is not None
     pieces, longest = demand.chunks_per_share, demand.largest_chunk
-    full = Collective(
-        "all-gather", tuple(range(whole.npus)), longest * pieces * whole.npus, pieces, None, longest
-    )
-    gather = Algorithm((full,), rows.base, whole, cost=cost)
-    verdict = judge_symmetric(gather, rows.base)
+    verdict = judge_base(algorithm, rows.base, "all-gather")
     if not verdict:
-        return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)
+        return verdict
     lost = _lost(rows.base, topology, pieces)
     if lost is None:
         return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
@@ -49,6 +45,19 @@ def judge_mended(algorithm: Algorithm, rows: MendedRows) -> Verdict:
     if verdict and len(rows) <= LISTED:
         return judge_table(algorithm)
     return verdict
+
+
+def judge_base(algorithm: Algorithm, base: SymmetricRows, kind: str) -> Verdict:
+    """Judge the base on the whole network, with every chunk as long as the longest."""
+    demand, whole = algorithm.demands[0], algorithm.topology and algorithm.topology.whole
+    assert whole is not None
+    pieces, longest = demand.chunks_per_share, demand.largest_chunk
+    size = longest * pieces * whole.npus
+    full = Collective(kind, tuple(range(whole.npus)), size, pieces, None, longest)
+    verdict = judge_symmetric(Algorithm((full,), base, whole, cost=algorithm.cost), base)
+    if verdict:
+        return verdict
+    return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)
 
 
 def _malformed(rows: MendedRows, demand: Collective, topology: Topology) -> str | None:

@@ -11,8 +11,7 @@ from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
 from weft.topology.model import Topology
 from weft.verify.judge import LISTED, judge_table, malformed_column
-from weft.verify.mended import apart, end_of_base, failed_sources, moved, unlike_before
-from weft.verify.symmetric import judge_symmetric
+from weft.verify.mended import apart, end_of_base, failed_sources, judge_base, moved, unlike_before
 from weft.verify.verdict import Verdict
 
 Numbers = NDArray[np.int64]
@@ -25,7 +24,7 @@ def judge_mended_exchange(algorithm: Algorithm, rows: MendedExchange) -> Verdict
     A chunk that is not lost has all its rows in the base, and nothing of the patch is before the
     end of that, so each can be judged alone.
     """
-    demand, topology, cost = algorithm.demands[0], algorithm.topology, algorithm.cost
+    demand, topology = algorithm.demands[0], algorithm.topology
     assert topology is not None
     wrong = _malformed(rows, demand, topology)
     if wrong is not None:
@@ -33,13 +32,9 @@ def judge_mended_exchange(algorithm: Algorithm, rows: MendedExchange) -> Verdict
     whole = topology.whole
     assert whole is not None
     pieces, longest = demand.chunks_per_share, demand.largest_chunk
-    full = Collective(
-        "all-to-all", tuple(range(whole.npus)), longest * pieces * whole.npus, pieces, None, longest
-    )
-    exchange = Algorithm((full,), rows.base, whole, cost=cost)
-    verdict = judge_symmetric(exchange, rows.base)
+    verdict = judge_base(algorithm, rows.base, "all-to-all")
     if not verdict:
-        return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)
+        return verdict
     source, chunk = _lost(rows.base, topology)
     dropped = int(np.bincount(rows.base.chunk, minlength=whole.npus * pieces)[chunk].sum())
     expected = len(rows.base.chunk) * whole.npus - dropped + len(rows.chunk)
