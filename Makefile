@@ -7,39 +7,40 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*.cpp cpp/bindings/*)
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.h' -o -name '*.cpp')
 
 .PHONY: demo test lint bench bench-scale docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+# What runs Weft, what tests it, what makes its pages: each is installed once, when it is needed.
+$(VENV)/.core: $(SOURCES) | $(BIN)/python
+	@$(BIN)/python tools/install.py core
 	@touch $@
 
-demo: $(VENV)/.installed
+$(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.core
+	@$(BIN)/python tools/install.py $*
+	@touch $@
+
+demo: $(VENV)/.core
 	$(BIN)/weft synth mesh:8x8 all-reduce --size 1GiB --bandwidth 50GiB/s --latency 0.5us
 
-test: $(VENV)/.installed
+test: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
-bench-scale: $(VENV)/.installed
+bench-scale: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/python -m benchmarks scale
 
-$(VENV)/.docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
-	@touch $@
-
-docs: $(VENV)/.docs
+docs: $(VENV)/.core $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
 
 clean:
