@@ -11,7 +11,7 @@ COMMAND = [sys.executable, "-c", "from weft.cli import main; main()"]
 
 def weft(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, *args], capture_output=True, text=True, cwd=cwd, timeout=60, check=False
+        [*COMMAND, *args], capture_output=True, text=True, cwd=cwd, timeout=600, check=False
     )
 
 

@@ -170,7 +170,7 @@ def test_interrupt(tmp_path: Path, job: list[str], patience: float) -> None:
         time.sleep(patience)
         assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=300)
     # Python itself ends by the signal once it no longer runs handlers.
     assert running.returncode in (130, -signal.SIGINT)
     assert err.strip() == out == ""
@@ -193,7 +193,7 @@ def test_two_interrupts() -> None:
         running.send_signal(signal.SIGINT)
         time.sleep(0.02)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=300)
     # Python itself ends by the signal once it no longer runs handlers.
     assert running.returncode in (130, -signal.SIGINT)
     assert err.strip() == out == ""
@@ -211,7 +211,7 @@ def test_interrupt_while_saving(tmp_path: Path) -> None:
         while running.poll() is None and not list(tmp_path.iterdir()):
             time.sleep(0.01)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=300)
     assert running.returncode not in (0, None)
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []

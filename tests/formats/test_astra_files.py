@@ -55,7 +55,7 @@ def run(*args, cwd=None, **environment):
         text=True,
         check=False,
         cwd=cwd,
-        timeout=60,
+        timeout=600,
         env={**os.environ, **environment},
     )
 
