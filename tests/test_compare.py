@@ -13,6 +13,7 @@ import pytest
 from benchmarks.compare import NETWORKS, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from tests.strategies import COSTS, group_collectives, networks, roomy, same
 from weft import _core
@@ -23,7 +24,7 @@ from weft.collective import Collective, Plan, Request
 from weft.compare import Comparison, Refusal, Row, Run, compare, parse_sizes
 from weft.compare.alone import collided, side_by_side
 from weft.compare.extent import rows_of
-from weft.compare.files import picture_of
+from weft.compare.files import draw_lines, picture_of
 from weft.cost import CostModel
 from weft.documents import check_new_file
 from weft.errors import FormatError, InputError
@@ -291,6 +292,21 @@ def test_pictures() -> None:
     still = compare("ring:4", "all-gather", "1KiB", groups=[[2]])
     assert (still.rows[0].winner, still.rows[0].speedup) == ("weft", 1.0)
     ET.fromstring(picture_of(still, ".svg"))
+    pdf = picture_of(found, ".pdf")
+    assert pdf.startswith(b"%PDF-")
+    assert pdf == picture_of(found, ".pdf")
+
+
+def test_every_line_of_a_picture_has_its_own_look_and_its_name() -> None:
+    axes = Figure().add_subplot()
+    found = compare("h100:2", "all-reduce", "1KiB,1MiB")
+    drawn = [n for n in found.names if any(isinstance(r.baselines[n], Run) for r in found.rows)]
+    assert 10 < len(drawn) < len(found.names)
+    draw_lines(axes, found)
+    assert axes.get_legend_handles_labels()[1] == ["lower bound", "weft", *drawn]
+    looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in axes.lines}
+    assert len(looks) == len(axes.lines)
+    assert len({line.get_color() for line in axes.lines}) == len(axes.lines)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 WEFT_COLOUR = "#d65414"
 
+_UNSAID = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}
+"""What matplotlib would write that differs from day to day or from machine to machine."""
+
 
 def check_drawing() -> None:
     """Raise, before any work, if no figure can be drawn."""
@@ -22,7 +25,7 @@ def check_drawing() -> None:
 
 
 def drawn(draw: Callable[[Axes], None], kind: str, size: tuple[float, float]) -> bytes:
-    """What `draw` puts into the axes, as an svg or png of so many inches. Same figures, same bytes.
+    """What `draw` puts into the axes, as an svg, png or pdf of so many inches. Same figures, same bytes.
 
     The legend stands beside the axes.
     """
@@ -33,8 +36,9 @@ def drawn(draw: Callable[[Axes], None], kind: str, size: tuple[float, float]) ->
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
         draw(axes)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
+        if axes.get_legend_handles_labels()[0]:
+            beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+            axes.legend(**beside, frameon=False, fontsize="small")
         data = io.BytesIO()
-        unsaid = "Date" if kind == "svg" else "Software"
-        figure.savefig(data, format=kind, dpi=150, metadata={unsaid: None})
+        figure.savefig(data, format=kind, dpi=150, metadata={_UNSAID[kind]: None})
     return data.getvalue()

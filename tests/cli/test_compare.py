@@ -110,7 +110,7 @@ def test_files(tmp_path: Path) -> None:
         ([*RING, "--against", "rign"], "unknown baseline 'rign'"),
         ([*RING, "--chunks", "0"], "0 chunks a share; expected 1 to"),
         ([*RING, "--csv", ""], "--csv is empty"),
-        ([*RING, "--plot", "out.pdf"], "figures are .svg or .png files"),
+        ([*RING, "--plot", "out.gif"], "figures are .svg, .png or .pdf files"),
         ([*RING, "--plot", "a.svg", "--csv", "a.svg"], "both name a.svg"),
         (["compare", "ring:4", "permutation"], "permutation needs --sizes and --to"),
         (["compare", "ring:4", "custom", "--sizes", "1KiB"], "custom takes no --sizes, only"),
@@ -138,7 +138,7 @@ def test_without_matplotlib(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")

@@ -44,7 +44,9 @@ class _Compare(click.Command):
 @click.option("--busbw", is_flag=True, help="Print bus bandwidths in GB/s instead of times.")
 @click.option("--csv", "table", metavar="FILE", help="Write a line for each size and algorithm.")
 @click.option(
-    "--plot", metavar="FILE", help="Draw bus bandwidth over size, as .svg or .png (weft[plot])."
+    "--plot",
+    metavar="FILE",
+    help="Draw bus bandwidth over size, as .svg, .png or .pdf (weft[plot]).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def compare(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,11 @@ COLUMNS = (
     *("size_bytes", "algorithm", "method", "chunks", "time_us", "lower_bound_us", "efficiency"),
     *("algbw_GBps", "busbw_GBps", "transfers", "synthesis_s", "verified", "winner", "refused"),
 )
-PICTURES = (".svg", ".png")
+PICTURES = (".svg", ".png", ".pdf")
 
-_COLOURS = tuple(f"C{number}" for number in range(10) if number != 1)  # C1 is close to Weft's
+_COLOURS = 18  # of tab20: its two oranges are close to Weft's own colour
 _MARKS = "osD^v<>PXh"
+_STROKES = ("-", "--", ":", "-.")
 _MOST_LABELS = 12
 _INCHES = (8, 4.8)
 
@@ -52,26 +52,26 @@ def csv_of(comparison: Comparison) -> bytes:
 def check_picture(path: Path) -> None:
     """Raise, before any work, if a figure could not be drawn there."""
     if path.suffix.lower() not in PICTURES:
-        raise InputError(f"{path}: figures are {' or '.join(PICTURES)} files")
+        raise InputError(f"{path}: figures are {', '.join(PICTURES[:-1])} or {PICTURES[-1]} files")
     check_drawing()
     check_new_file(path)
 
 
 def picture_of(comparison: Comparison, suffix: str) -> bytes:
     """Bus bandwidth over size, both by powers; the bound is dashed. Same figures, same bytes."""
-    return drawn(lambda axes: _draw(axes, comparison), suffix.lower().lstrip("."), _INCHES)
+    return drawn(lambda axes: draw_lines(axes, comparison), suffix.lower().lstrip("."), _INCHES)
 
 
-def _draw(axes: Axes, comparison: Comparison) -> None:
+def draw_lines(axes: Axes, comparison: Comparison) -> None:
+    """The bound, Weft's answer and every algorithm that ran."""
     rows = comparison.rows
     bound = [row.bound_busbw_GBps for row in rows]
     _line(axes, rows, bound, label="lower bound", color="black", linestyle="--", linewidth=1)
     answers = [_rate(row.weft) for row in rows]
     _line(axes, rows, answers, label=WEFT, color=WEFT_COLOUR, linewidth=2.5, marker="o", zorder=5)
-    styles = zip(itertools.cycle(_COLOURS), itertools.cycle(_MARKS), strict=False)
-    for name, (colour, mark) in zip(comparison.names, styles, strict=False):
+    for number, name in enumerate(comparison.names):
         rates = [_rate(row.baselines[name]) for row in rows]
-        _line(axes, rows, rates, label=name, color=colour, linewidth=1, marker=mark, markersize=4)
+        _line(axes, rows, rates, label=name, linewidth=1, markersize=4, **_style(number))
     if len(comparison.groups) > 1:
         rates = [_rate(row.alone) for row in rows]
         _line(axes, rows, rates, label="each alone", color="grey", linestyle=":", marker="x")
@@ -88,12 +88,29 @@ def _draw(axes: Axes, comparison: Comparison) -> None:
     axes.grid(visible=True, color="#e2e6e9")
 
 
+def _style(number: int) -> dict[str, Any]:
+    """A look that no other algorithm of the figure has: strong colours first, then their pale ones."""
+    from matplotlib import colormaps
+
+    strong, pale = [0, *range(4, 20, 2)], [1, *range(5, 20, 2)]
+    shade = (strong + pale)[number % _COLOURS]
+    return {
+        "color": colormaps["tab20"](shade),
+        "marker": _MARKS[number % len(_MARKS)],
+        "linestyle": _STROKES[number // _COLOURS % len(_STROKES)],
+    }
+
+
 def _rate(found: Outcome | None) -> float:
     """Bus bandwidth of what ran and is right, otherwise 0."""
     return found.busbw_GBps if isinstance(found, Run) and found.verified else 0.0
 
 
 def _line(axes: Axes, rows: tuple[Row, ...], rates: list[float], **style: Any) -> None:
-    """A line through what moves at all: zero has no place on a scale of powers."""
+    """A line through what moves at all: zero has no place on a scale of powers.
+
+    What has no point has no line, and so no entry in the legend.
+    """
     points = [(row.size, rate) for row, rate in zip(rows, rates, strict=True) if rate > 0]
-    axes.plot([size for size, _ in points], [rate for _, rate in points], **style)
+    if points:
+        axes.plot([size for size, _ in points], [rate for _, rate in points], **style)
