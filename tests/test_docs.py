@@ -61,3 +61,11 @@ def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             run_console(block, tmp_path)
         else:
             exec(block, {})
+
+
+def test_the_figure_of_the_readme_shows_its_demo() -> None:
+    """The All-Reduce that is drawn is the one that ``make demo`` prints."""
+    printed = re.search(r"│ time +│ ([\d.]+)ms", (DOCS.parent / "README.md").read_text())
+    drawn = re.findall(r">([\d.]+) ms, x", (DOCS / "figures" / "link_use.svg").read_text())
+    assert printed is not None
+    assert drawn[1] == f"{float(printed[1]):.2f}"

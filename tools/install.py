@@ -1,7 +1,7 @@
 """What the Makefile installs into its environment: ``python tools/install.py core|dev|docs``.
 
-``core`` installs what Weft needs to run and builds it, ``dev`` what its tests and linters need, ``docs`` what its
-pages need. The core is built in place, so that a change compiles only what it touches.
+``core`` installs what Weft needs to run and builds it, ``dev`` what its tests and linters need,
+``docs`` what its pages need. The core is built in place: a change compiles only what it touches.
 """
 
 from __future__ import annotations

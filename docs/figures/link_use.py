@@ -17,7 +17,7 @@ SPAN = CELL * (WIDTH - 1)
 
 
 def main() -> None:
-    network = weft.load_topology(f"mesh:{WIDTH}x{WIDTH}", "50GB/s", "0.5us")
+    network = weft.load_topology(f"mesh:{WIDTH}x{WIDTH}", "50GiB/s", "0.5us")
     halves = [weft.synthesize(network, kind, "1GiB") for kind in ("reduce-scatter", "all-gather")]
     whole = weft.synthesize(network, "all-reduce", "1GiB")
     bound = whole.bound.ideal_us

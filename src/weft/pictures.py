@@ -25,9 +25,9 @@ def check_drawing() -> None:
 
 
 def drawn(draw: Callable[[Axes], None], kind: str, size: tuple[float, float]) -> bytes:
-    """What `draw` puts into the axes, as an svg, png or pdf of so many inches. Same figures, same bytes.
+    """What `draw` puts into the axes, as an svg, png or pdf of so many inches.
 
-    The legend stands beside the axes.
+    Same figures, same bytes. The legend stands beside the axes.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

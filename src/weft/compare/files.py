@@ -89,7 +89,7 @@ def draw_lines(axes: Axes, comparison: Comparison) -> None:
 
 
 def _style(number: int) -> dict[str, Any]:
-    """A look that no other algorithm of the figure has: strong colours first, then their pale ones."""
+    """A look that no other line of the figure has: strong colours first, then the pale ones."""
     from matplotlib import colormaps
 
     strong, pale = [0, *range(4, 20, 2)], [1, *range(5, 20, 2)]
