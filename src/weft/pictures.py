@@ -37,8 +37,8 @@ def drawn(draw: Callable[[Axes], None], kind: str, size: tuple[float, float]) ->
         axes = figure.add_subplot()
         draw(axes)
         if axes.get_legend_handles_labels()[0]:
-            beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
-            axes.legend(**beside, frameon=False, fontsize="small")
+            beside = (1.01, 0.5)
+            axes.legend(loc="center left", bbox_to_anchor=beside, frameon=False, fontsize="small")
         data = io.BytesIO()
         figure.savefig(data, format=kind, dpi=150, metadata={_UNSAID[kind]: None})
     return data.getvalue()
