@@ -110,7 +110,7 @@ def measured(case: Case, folder: Path) -> tuple[tuple[str, ...], tuple[int, floa
     figures, stored = made.figures, store.stat().st_size
     store.unlink()
     transfers, synthesis = int(str(figures["transfers"])), float(str(figures["synthesis_s"]))
-    right = figures["verified"] and judged.figures["ok"]
+    right = figures["verified"] and judged.figures["verified"]
     row = (
         case.spec,
         f"{npus:,}",

@@ -89,7 +89,7 @@ def test_runs_are_what_each_method_makes() -> None:
 def without_seconds(found: Comparison) -> dict[str, Any]:
     figures = found.to_dict()
     for row in figures["sizes"]:
-        for run in row["algorithms"].values():
+        for run in row["runs"].values():
             run.pop("synthesis_s", None)
     return figures
 
@@ -153,9 +153,7 @@ def test_baselines_that_cannot_are_refused_with_a_reason(monkeypatch: pytest.Mon
     monkeypatch.setitem(BASELINES, "direct", Baseline(odd, ("all-gather",), "odd"))
     row = compare("ring:3", "all-gather", "1KiB", against=["direct"]).rows[0]
     assert row.baselines == {"direct": Refusal("direct needs an even number of NPUs")}
-    assert row.to_dict()["algorithms"]["direct"] == {
-        "refused": "direct needs an even number of NPUs"
-    }
+    assert row.to_dict()["runs"]["direct"] == {"refused": "direct needs an even number of NPUs"}
     row = compare("ring:3", "broadcast", "1KiB", against=["direct"]).rows[0]
     assert "does not know broadcast" in str(row.baselines["direct"])
     assert "direct" not in compare("ring:3", "broadcast", "1KiB").names

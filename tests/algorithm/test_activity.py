@@ -30,19 +30,20 @@ def test_rows_and_totals(spec, kind):
         activity = Activity.of(algorithm, npu)
         facts = activity.to_dict(limit=10**6)
         mine = (rows.src == npu) | (rows.dst == npu)
-        assert len(activity) == len(facts["transfers"]) == mine.sum()
+        assert len(activity) == len(facts["listed"]) == mine.sum()
         assert facts["more"] == 0
-        assert facts["bytes_out"] == sizes[rows.src == npu].sum()
-        assert facts["bytes_in"] == sizes[rows.dst == npu].sum()
+        assert facts["sent_bytes"] == sizes[rows.src == npu].sum()
+        assert facts["received_bytes"] == sizes[rows.dst == npu].sum()
         assert (np.diff(activity.rows.start) >= 0).all()
-        listed = {(r["start_ps"], r["chunk"], r["what"], r["peer"]) for r in facts["transfers"]}
+        named = ("start_us", "chunk", "what", "peer")
+        listed = {tuple(row[name] for name in named) for row in facts["listed"]}
         assert len(listed) == mine.sum()
         links = {topology.link_name(link) for link in range(topology.links)}
         carried: dict[str, int] = {}
-        for row in facts["transfers"]:
-            assert row["link"] in links
-            assert str(npu) in row["link"].split(" > ")
-            carried[row["link"]] = carried.get(row["link"], 0) + row["bytes"]
+        for row in facts["listed"]:
+            assert row["link_name"] in links
+            assert str(npu) in row["link_name"].split(" > ")
+            carried[row["link_name"]] = carried.get(row["link_name"], 0) + row["bytes"]
         assert facts["busiest_link_bytes"] == max(carried.values())
         assert carried[facts["busiest_link"]] == max(carried.values())
 
@@ -74,8 +75,8 @@ def test_untimed_rows_have_no_link():
     rows = Transfers(*(columns[name] for name in ("chunk", "src", "dst", "reduce")))
     activity = Activity.of(Algorithm(timed.demands, rows), 2)
     assert activity.busiest is None
-    assert activity.row(0)["link"] is None
-    assert activity.row(0)["start_ps"] is None
+    assert activity.row(0)["link_name"] is None
+    assert activity.row(0)["start_us"] is None
 
 
 def test_an_npu_that_is_not_there():

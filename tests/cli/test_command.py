@@ -92,7 +92,7 @@ def test_save_and_verify(tmp_path: Path) -> None:
     done = weft("verify", str(folder))
     assert (done.returncode, done.stdout) == (0, f"{folder}: verified\n")
     done = weft("verify", str(folder), "--json")
-    assert json.loads(done.stdout)["ok"] is True
+    assert json.loads(done.stdout)["verified"] is True
     # Once more into the same folder: what Weft wrote, Weft may replace.
     assert weft(*args, "--seed", "1").returncode == 0
 
@@ -113,7 +113,7 @@ def test_a_wrong_algorithm(tmp_path: Path) -> None:
         assert "verified" not in done.stdout
         assert len(done.stdout.splitlines()) == 1
         facts = json.loads(weft("verify", str(folder), "--json").stdout)
-        assert facts["ok"] is False
+        assert facts["verified"] is False
         assert facts["violation"]
 
 

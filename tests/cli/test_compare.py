@@ -19,7 +19,7 @@ from weft.compare.files import COLUMNS
 RING = ["compare", "ring:4", "all-gather", "--against", "direct"]
 ROW_KEYS = {
     *("size_bytes", "lower_bound_us", "bound_busbw_GBps", "winner", "classical", "best_baseline"),
-    *("speedup", "algorithms", "alone", "gain"),
+    *("speedup", "runs", "alone", "gain"),
 }
 RUN_KEYS = {
     *("method", "chunks", "time_us", "efficiency", "algbw_GBps", "busbw_GBps", "transfers"),
@@ -34,7 +34,7 @@ def facts(*args: str, cwd: Path | None = None) -> dict[str, Any]:
     assert result["verified"] is True
     for row in result["sizes"]:
         assert row.keys() == ROW_KEYS
-        for run in row["algorithms"].values():
+        for run in row["runs"].values():
             assert run.keys() in (RUN_KEYS, {"refused"})
     return result
 
@@ -44,7 +44,7 @@ def test_json_by_size() -> None:
     assert [row["size_bytes"] for row in result["sizes"]] == [1024, 4096, 16384]
     assert (result["collective"], result["baselines"]) == ("all-gather", ["direct"])
     for row in result["sizes"]:
-        times = {name: run["time_us"] for name, run in row["algorithms"].items()}
+        times = {name: run["time_us"] for name, run in row["runs"].items()}
         assert times.keys() == {"weft", "direct"}
         assert row["winner"] == min(times, key=times.__getitem__)
         assert row["speedup"] == pytest.approx(times["direct"] / times["weft"])
@@ -56,10 +56,8 @@ def test_groups_a_plan_and_patterns_with_their_own_sizes(tmp_path: Path) -> None
     result = facts("compare", "mesh:4x4", "all-to-all", *layout, "--chunks", "2")
     assert result["groups"][0]["members"] == [0, 4, 8, 12]
     row = result["sizes"][0]
-    assert row["algorithms"]["weft"]["chunks"] == row["alone"]["chunks"] == 2
-    assert row["gain"] == pytest.approx(
-        row["alone"]["time_us"] / row["algorithms"]["weft"]["time_us"]
-    )
+    assert row["runs"]["weft"]["chunks"] == row["alone"]["chunks"] == 2
+    assert row["gain"] == pytest.approx(row["alone"]["time_us"] / row["runs"]["weft"]["time_us"])
     (tmp_path / "plan.json").write_text(
         '[{"collective": "all-gather", "size": "4kB", "group": "0-1"},'
         ' {"collective": "broadcast", "size": "8kB", "group": "2-3"}]'

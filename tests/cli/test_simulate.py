@@ -53,7 +53,7 @@ def test_figures(traces: Path) -> None:
     assert (facts["order"], facts["topology"], facts["links"]) == ("plan", "ring:4", 8)
     assert facts["time_us"] <= facts["plan"]["time_us"]
     assert facts["plan"]["later"] == 0
-    assert len(facts["link_use"]["links"]) == 8
+    assert len(facts["link_use"]["per_link"]) == 8
     path = facts["critical_path"]
     split = ("moving_us", "latency_us", "waiting_for_links_us", "adding_us")
     assert sum(path[name] for name in split) == pytest.approx(facts["time_us"])
@@ -95,7 +95,7 @@ def test_a_workload(step: Path, tmp_path: Path) -> None:
     file = tmp_path / "t.json"
     facts = figures(str(step), "--topology", "ring:4", "--trace", str(file), "--method", "direct")
     assert facts["finished"]
-    assert facts["lowered"]["lowered"] > 0
+    assert facts["lowering"]["lowered_count"] > 0
     titles = [e["args"]["name"] for e in events(file) if e["name"] == "thread_name"]
     assert {"rank 0 compute", "rank 3 sends"} <= set(titles)
     tracks: dict[int, list[tuple[float, float]]] = {}

@@ -20,7 +20,7 @@ def test_from_a_transformer_to_lowered_traces(tmp_path: Path):
     done = weft(*args, "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     figures = json.loads(done.stdout)
-    assert figures["lowered"] == figures["collectives"] > 0
+    assert figures["lowered_count"] == figures["collective_count"] > 0
     assert all(algorithm["verified"] for algorithm in figures["algorithms"])
     names = {path.name for path in (tmp_path / "step").iterdir()}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names

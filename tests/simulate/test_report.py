@@ -135,7 +135,7 @@ def test_what_differs_from_the_plan() -> None:
     assert plan.planned - report.run.time == US
     first = report.to_dict()["plan"]["first"]
     assert (first["planned_us"], first["start_us"]) == (1.0, 0.0)
-    assert len(first["links"]) == 1
+    assert len(first["route"]) == 1
     # Blocking α is another model than the plan's: what waits for a link is later.
     blocked = Report.of(simulate(algorithm, cost=CostModel("blocking"))).plan
     assert blocked is not None

@@ -249,7 +249,7 @@ def test_a_training_step(tmp_path):
     for spec in ("ring:8", "mesh:2x4", "switch:8"):
         run = simulate_traces(tmp_path / "step", network_of(spec), method="direct")
         assert run.finished
-        assert run.to_dict()["lowered"]["kept"] == {}
+        assert run.to_dict()["lowering"]["kept"] == {}
         computes = run.kind == 0
         busy = np.bincount(run.rank[computes], (run.end - run.start)[computes])
         assert run.time > busy.max()

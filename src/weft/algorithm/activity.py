@@ -14,6 +14,7 @@ from weft.algorithm.model import Algorithm
 from weft.algorithm.transfers import Transfers
 from weft.errors import InputError
 from weft.topology.model import Topology, node_name
+from weft.units import PS_PER_US
 
 Numbers = NDArray[np.int64]
 
@@ -105,9 +106,9 @@ class Activity:
             "peer": int(rows.dst[at] if sent else rows.src[at]),
             "bytes": int(self.bytes[at]),
             "reduce": bool(rows.reduce[at]),
-            "link": None if near < 0 else self._link(near, inwards=received),
-            "start_ps": None if rows.start is None else int(rows.start[at]),
-            "end_ps": None if rows.end is None else int(rows.end[at]),
+            "link_name": None if near < 0 else self._link(near, inwards=received),
+            "start_us": None if rows.start is None else int(rows.start[at]) / PS_PER_US,
+            "end_us": None if rows.end is None else int(rows.end[at]) / PS_PER_US,
         }
 
     def to_dict(self, limit: int) -> dict[str, Any]:
@@ -116,11 +117,11 @@ class Activity:
             "npu": self.npu,
             "sends": int(self.sends.sum()),
             "receives": int(self.receives.sum()),
-            "bytes_out": self.bytes_out,
-            "bytes_in": self.bytes_in,
+            "sent_bytes": self.bytes_out,
+            "received_bytes": self.bytes_in,
             "busiest_link": None if self.busiest is None else self.busiest[0],
             "busiest_link_bytes": None if self.busiest is None else self.busiest[1],
-            "transfers": [self.row(at) for at in range(min(limit, len(self)))],
+            "listed": [self.row(at) for at in range(min(limit, len(self)))],
             "more": max(len(self) - limit, 0),
         }
 

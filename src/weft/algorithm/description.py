@@ -10,14 +10,15 @@ from weft.algorithm.model import Algorithm
 from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
-from weft.collective import Collective, format_group
+from weft.collective import Collective
+from weft.units import PS_PER_US
 
 
 def described(algorithm: Algorithm) -> dict[str, Any]:
     """The facts, for machines; what is not known is None."""
     topology, cost = algorithm.topology, algorithm.cost
     return {
-        "collectives": [_collective(demand) for demand in algorithm.demands],
+        "groups": [_group(demand) for demand in algorithm.demands],
         "topology": None if topology is None else topology.name,
         "npus": None if topology is None else len(topology.members),
         "switches": None if topology is None else topology.switches,
@@ -32,10 +33,10 @@ def described(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-def _collective(demand: Collective) -> dict[str, Any]:
+def _group(demand: Collective) -> dict[str, Any]:
     return {
         "collective": demand.kind,
-        "group": format_group(demand.group),
+        "members": list(demand.group),
         "ranks": demand.ranks,
         "size_bytes": demand.size,
         "chunks": demand.chunks_per_share,
@@ -50,7 +51,7 @@ def _rows(algorithm: Algorithm) -> dict[str, Any]:
     """In which form the rows are, and what is peculiar to it."""
     rows = algorithm.rows
     if isinstance(rows, RoundLog):
-        return {"form": "log of rounds", "rounds": rows.rounds, "slot_ps": rows.slot}
+        return {"form": "log of rounds", "rounds": rows.rounds, "slot_us": rows.slot / PS_PER_US}
     if isinstance(rows, SymmetricRows):
         return {"form": "rows of one NPU's chunks", "own_rows": len(rows.chunk)}
     if isinstance(rows, MendedRows | MendedExchange):
@@ -58,5 +59,10 @@ def _rows(algorithm: Algorithm) -> dict[str, Any]:
         return {"form": "rows of one NPU's chunks, mended", "own_rows": own, "patch_rows": patch}
     if isinstance(rows, PeriodicRows):
         own = len(rows.link)
-        return {"form": "trees", "trees": rows.trees, "own_rows": own, "period_ps": rows.period}
+        return {
+            "form": "trees",
+            "trees": rows.trees,
+            "own_rows": own,
+            "period_us": rows.period / PS_PER_US,
+        }
     return {"form": "table", "columns": list(algorithm.transfers.columns())}

@@ -10,6 +10,7 @@ from weft.cli.compare import compare
 from weft.cli.convert import convert
 from weft.cli.export import export
 from weft.cli.lower import lower
+from weft.cli.output import print_error, wants_json
 from weft.cli.progress import INTERRUPTED
 from weft.cli.reproduce import reproduce
 from weft.cli.show import show
@@ -52,16 +53,19 @@ def main() -> None:
     except click.exceptions.Abort:
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        if wants_json():
+            print_error(error.format_message())
+        else:
+            error.show()
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except WeftError as error:
         sentence = "\\n".join(str(error).splitlines())  # a path may have lines
-        click.echo(f"weft: {sentence}", err=True)
+        print_error(sentence)
         sys.exit(2)
     except MemoryError:
-        click.echo("weft: not enough memory for this; try fewer chunks or NPUs", err=True)
+        print_error("not enough memory for this; try fewer chunks or NPUs")
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)

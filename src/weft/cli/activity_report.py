@@ -11,6 +11,7 @@ from rich.text import Text
 
 from weft.algorithm import Activity
 from weft.cli.report import print_whole
+from weft.collective import format_group
 from weft.units import PS_PER_US, format_size, format_time
 
 _MOST_GROUPS = 8
@@ -26,7 +27,7 @@ def print_facts(path: str, facts: dict[str, Any]) -> None:
 
 
 def _facts(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    groups = facts["collectives"]
+    groups = facts["groups"]
     rows = [("collective", _demand(group)) for group in groups[:_MOST_GROUPS]]
     if len(groups) > _MOST_GROUPS:
         rows.append(("", f"and {len(groups) - _MOST_GROUPS} more: see --json"))
@@ -42,11 +43,15 @@ def _facts(facts: dict[str, Any]) -> list[tuple[str, str]]:
         return [*rows, ("time", "none: it was made for no network")]
     models = f"{facts['latency_model']} α"
     models += f", {facts['switching']}" if facts["switches"] else ""
-    return [*rows, ("time", f"{format_time(facts['time_us'] * PS_PER_US)} ({models})")]
+    return [*rows, ("time", f"{_time(facts['time_us'])} ({models})")]
+
+
+def _time(microseconds: float) -> str:
+    return format_time(round(microseconds * PS_PER_US))
 
 
 def _demand(facts: dict[str, Any]) -> str:
-    group = facts["group"]
+    group = format_group(facts["members"])
     if len(group) > _MOST_LETTERS:
         group = f"{group[: group.rindex(',', 0, _MOST_LETTERS)]},..."
     root = "" if facts["root"] is None else f", root {facts['root']}"
@@ -65,9 +70,9 @@ def _network(facts: dict[str, Any]) -> str:
 def _form(facts: dict[str, Any]) -> str:
     rows = facts["rows"]
     if "rounds" in rows:
-        return f"log of {rows['rounds']:,} rounds, one every {format_time(rows['slot_ps'])}"
+        return f"log of {rows['rounds']:,} rounds, one every {_time(rows['slot_us'])}"
     if "trees" in rows:
-        period = format_time(rows["period_ps"])
+        period = _time(rows["period_us"])
         return f"the {rows['own_rows']:,} of {rows['trees']:,} trees, a chunk each {period}"
     if "own_rows" in rows:
         grid = "x".join(map(str, facts["dimensions"]))
@@ -84,10 +89,10 @@ def print_activity(activity: Activity, limit: int) -> None:
     times = ("start", "end") if timed else ()
     for name in (*times, "what", "chunk", "size", "peer", "how", "link"):
         table.add_column(name, justify="left" if name in ("what", "how", "link") else "right")
-    for row in facts["transfers"]:
-        cells = [format_time(row["start_ps"]), format_time(row["end_ps"])] if timed else []
+    for row in facts["listed"]:
+        cells = [_time(row["start_us"]), _time(row["end_us"])] if timed else []
         cells += [row["what"], str(row["chunk"]), format_size(row["bytes"]), str(row["peer"])]
-        cells += ["sum" if row["reduce"] else "copy", row["link"] or ""]
+        cells += ["sum" if row["reduce"] else "copy", row["link_name"] or ""]
         table.add_row(*map(Text, cells))
     if facts["more"]:
         table.caption = Text(f"and {facts['more']:,} more: see --limit")
@@ -95,8 +100,8 @@ def print_activity(activity: Activity, limit: int) -> None:
 
 
 def _title(facts: dict[str, Any]) -> str:
-    sent = f"{facts['sends']:,} sends of {format_size(facts['bytes_out'])}"
-    received = f"{facts['receives']:,} receives of {format_size(facts['bytes_in'])}"
+    sent = f"{facts['sends']:,} sends of {format_size(facts['sent_bytes'])}"
+    received = f"{facts['receives']:,} receives of {format_size(facts['received_bytes'])}"
     busiest = ""
     if facts["busiest_link"] is not None:
         busiest = f"; busiest {facts['busiest_link']}, {format_size(facts['busiest_link_bytes'])}"

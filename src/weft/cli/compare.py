@@ -14,6 +14,7 @@ from weft.cli.options import (
     search_options,
     topology_options,
 )
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -48,7 +49,7 @@ class _Compare(click.Command):
     metavar="FILE",
     help="Draw bus bandwidth over size, as .svg, .png or .pdf (weft[plot]).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 def compare(
     network: NetworkOptions,
     demands: DemandOptions,
@@ -112,9 +113,7 @@ def compare(
     for path, data in files.items():
         new_file(Path(path), data)
     if as_json:
-        import json
-
-        click.echo(json.dumps(comparison.to_dict(), indent=2))
+        print_json(comparison.to_dict())
     else:
         print_comparison(comparison, list(files), busbw=busbw)
     if not comparison.verified:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import MOST_NPUS, InputOptions, input_options
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option("--min-size", metavar="SIZE", help="For mscclpp: the least message it is used for.")
 @click.option("--max-size", metavar="SIZE", help="For mscclpp: the greatest.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 def convert(
     source: InputOptions,
     output: str,
@@ -66,6 +67,7 @@ def convert(
     """  # noqa: D301 - click reads the control character
     from pathlib import Path
 
+    from weft.algorithm import described
     from weft.cli import progress
     from weft.collective import parse_group
     from weft.formats.conversion import Conversion, ranks_of
@@ -94,25 +96,24 @@ def convert(
     # In this thread: an interrupt must reach it, so that it cleans up.
     size = conversion.write(algorithm)
     seconds = time.perf_counter() - began
-    if not as_json:
-        some = f"{len(given['ranks'])} of " if "ranks" in given else ""
-        click.echo(
-            f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
-            f"{some}{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
-            f"{size:,} B in {seconds:.2f} s"
+    if as_json:
+        print_json(
+            {
+                "path": source.path,
+                "output": output,
+                "from": conversion.source_format,
+                "to": conversion.target_format,
+                **described(algorithm),
+                "ranks": ranks_of(algorithm),
+                "verified": True,
+                "stored_bytes": size,
+                "conversion_s": seconds,
+            }
         )
         return
-    import json
-
-    figures = {
-        "input": source.path,
-        "output": output,
-        "from": conversion.source_format,
-        "to": conversion.target_format,
-        "collectives": [demand.kind for demand in algorithm.demands],
-        "ranks": ranks_of(algorithm),
-        "transfers": len(algorithm),
-        "bytes": size,
-        "seconds": seconds,
-    }
-    click.echo(json.dumps(figures, indent=2))
+    some = f"{len(given['ranks'])} of " if "ranks" in given else ""
+    click.echo(
+        f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
+        f"{some}{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
+        f"{size:,} B in {seconds:.2f} s"
+    )

@@ -8,6 +8,7 @@ import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -23,7 +24,7 @@ def export() -> None:
 @input_options("ALGO")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
 @optional_topology("The network, if ALGO was made for none: mesh:8x8, h100:4, or a file.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+@json_option
 def astra_sim(
     source: InputOptions, output: str, network: NetworkOptions | None, as_json: bool
 ) -> None:
@@ -60,10 +61,7 @@ def astra_sim(
 
     bundle = progress.run("exporting", work)
     if as_json:
-        import dataclasses
-        import json
-
-        click.echo(json.dumps(dataclasses.asdict(bundle), indent=2))
+        print_json(bundle.to_dict())
     else:
         _print(bundle)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.options import NetworkOptions, method_option, required_topology, search_options
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 )
 @method_option
 @search_options
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 def lower(
     workload: str,
     output: str,
@@ -96,8 +97,6 @@ def lower(
     lowering = progress.run("synthesizing", work)
     lowering.save(output)  # in this thread: an interrupt must reach it, so that it cleans up
     if as_json:
-        import json
-
-        click.echo(json.dumps(lowering.to_dict(), indent=2))
+        print_json(lowering.to_dict() | {"output": output})
     else:
         print_lowering(lowering, output)

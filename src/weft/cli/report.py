@@ -45,12 +45,12 @@ def print_lowering(lowering: Lowering, output: str) -> None:
     algorithms = figures["algorithms"]
     rows = [
         ("ranks", str(figures["ranks"])),
-        ("collectives", f"{figures['lowered']:,} of {figures['collectives']:,} lowered"),
+        ("collectives", f"{figures['lowered_count']:,} of {figures['collective_count']:,} lowered"),
         *((f"{count:,} kept", reason) for reason, count in figures["kept"].items()),
         ("algorithms", f"{len(algorithms)}, each synthesized once and verified"),
     ]
-    if figures["traces"] > figures["ranks"]:
-        rows.append(("traces", f"{figures['traces']}, since NPUs without one relay"))
+    if figures["trace_count"] > figures["ranks"]:
+        rows.append(("traces", f"{figures['trace_count']}, since NPUs without one relay"))
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console()
@@ -69,8 +69,8 @@ def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
         more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
         cells = (
             figures["collective"],
-            shortened(groups[0]) + more,
-            format_size(figures["comm_size"]),
+            shortened(groups[0]["members"]) + more,
+            format_size(figures["comm_size_bytes"]),
             f"{figures['uses']:,}",
             format_time(figures["time_us"] * PS_PER_US),
             format_time(figures["lower_bound_us"] * PS_PER_US),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.cli.output import json_option, print_json
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     help="Write a page into this folder, and its figures into DIR/figures; needs weft[plot].",
 )
 @click.option("--quick", is_flag=True, help="Smaller sizes and networks: seconds, not minutes.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 def reproduce(name: str, output: str | None, quick: bool, as_json: bool) -> None:
     """Run the evaluation of a paper again, as far as it is known, and print what came out.
 
@@ -50,9 +52,7 @@ def reproduce(name: str, output: str | None, quick: bool, as_json: bool) -> None
 
     report = progress.run(f"reproducing {name}", work)
     if as_json:
-        import json
-
-        click.echo(json.dumps(report.to_dict(), indent=2))
+        print_json(report.to_dict())
     else:
         _print(report, folder)
     if not report.verified:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import InputOptions, input_options
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=int, default=40, show_default=True, help="Transfers to list for an NPU."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@json_option
 def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool) -> None:
     """Say what the algorithm in ALGO is and, with --npu, what an NPU sends and receives in it.
 
@@ -55,10 +56,8 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
 
     facts, activities = progress.run("reading", work)
     if as_json:
-        import json
-
         shown = [activity.to_dict(limit) for activity in activities]
-        click.echo(json.dumps({"path": source.path, **facts, "activities": shown}, indent=2))
+        print_json({"path": source.path, **facts, "activities": shown})
     else:
         from weft.cli.activity_report import print_activity, print_facts
 

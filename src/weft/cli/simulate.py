@@ -10,6 +10,7 @@ import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
+from weft.cli.output import json_option, print_json
 from weft.cli.trace_runs import (
     TraceOptions,
     are_traces,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--trace", metavar="FILE", help="Write a timeline for Perfetto: a .json or .json.gz file."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 def simulate(
     source: InputOptions,
     network: NetworkOptions | None,
@@ -147,15 +148,16 @@ def _report(
     from weft.simulate import Report, TraceRun, timeline_of, trace_timeline_of
 
     if not isinstance(done, Report | TraceRun):
-        click.echo(f"{source}: {done.violation}")
+        if as_json:
+            print_json({"path": source, **done.to_dict()})
+        else:
+            click.echo(f"{source}: {done.violation}")
         return False
     if target is not None:
         drawn = timeline_of(done.run) if isinstance(done, Report) else trace_timeline_of(done)
         drawn.save(target)  # in the main thread, so that an interrupt reaches it
     if as_json:
-        import json
-
-        click.echo(json.dumps(done.to_dict(), indent=2))
+        print_json({"path": source, **done.to_dict()})
     elif isinstance(done, Report):
         print_run(done, source, target)
     else:

@@ -14,6 +14,7 @@ from weft.cli.options import (
     search_options,
     topology_options,
 )
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -46,7 +47,7 @@ class _Synth(click.Command):
     metavar="DIR|FILE.weft",
     help="Save as Chakra execution traces, one a rank, or as a compact store.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 def synth(
     network: NetworkOptions,
     demands: DemandOptions,
@@ -115,9 +116,7 @@ def synth(
         result.save(target.path)  # in this thread: an interrupt must reach it, so that it cleans up
     stored = None if target is None else target.bytes()
     if as_json:
-        import json
-
-        click.echo(json.dumps(result.to_dict() | {"stored_bytes": stored}, indent=2))
+        print_json(result.to_dict() | {"output": output, "stored_bytes": stored})
     else:
         print_tables(result, output, stored)
     if not result.verified:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.options import NetworkOptions, topology_options
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft.topology import TopologySummary
@@ -20,7 +21,7 @@ def topo() -> None:
 @topo.command()
 @topology_options("SPEC")
 @click.option("-o", "--output", metavar="FILE", help="Write the network as .yaml or .json.")
-@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
+@json_option
 def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
     from weft.topology import summarize, write_topology
@@ -30,16 +31,9 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     if output is not None:
         write_topology(topology, output)
     if as_json:
-        _print_json(summary)
+        print_json(summary.to_dict())
     else:
         _print_table(summary)
-
-
-def _print_json(summary: TopologySummary) -> None:
-    import dataclasses
-    import json
-
-    click.echo(json.dumps(dataclasses.asdict(summary), indent=2))
 
 
 def _print_table(summary: TopologySummary) -> None:

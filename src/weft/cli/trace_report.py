@@ -63,7 +63,7 @@ def _rows(run: TraceRun, figures: dict[str, Any]) -> list[tuple[str, str]]:
             2,
             (
                 "collectives",
-                f"{lowered['lowered']:,}, by {len(lowered['algorithms'])} algorithm(s)",
+                f"{lowered['lowered_count']:,}, by {len(lowered['algorithms'])} algorithm(s)",
             ),
         )
     if not run.finished:

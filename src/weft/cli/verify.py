@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.inputs import InputOptions, input_options
+from weft.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @input_options("IN")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+@json_option
 def verify(source: InputOptions, as_json: bool) -> None:
     """Judge the algorithm in IN: exit code 0 if right, 1 and the violation if not.
 
@@ -32,10 +33,7 @@ def verify(source: InputOptions, as_json: bool) -> None:
 
     verdict = progress.run("verifying", work)
     if as_json:
-        import dataclasses
-        import json
-
-        click.echo(json.dumps({"path": source.path, **dataclasses.asdict(verdict)}, indent=2))
+        print_json({"path": source.path, **verdict.to_dict()})
     else:
         click.echo(f"{source.path}: {'verified' if verdict else verdict.violation}")
     if not verdict:

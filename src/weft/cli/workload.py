@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from weft.cli.output import json_option, print_json
+
 
 @click.group()
 def workload() -> None:
@@ -39,6 +41,7 @@ def workload() -> None:
 @click.option(
     "--flops", default="100TFLOP/s", metavar="RATE", show_default=True, help="Speed of a rank."
 )
+@json_option
 def transformer(
     output: str,
     npus: int | None,
@@ -56,6 +59,7 @@ def transformer(
     schedule: str,
     sync: str,
     flops: str,
+    as_json: bool,
 ) -> None:
     """One training step of a transformer: forward, backward, gradients summed.
 
@@ -90,4 +94,7 @@ def transformer(
         flops=parse_flops(flops),
     )
     nodes = save_transformer(model, output)
-    click.echo(f"{output}: {model.ranks} traces, {nodes:,} nodes")
+    if as_json:
+        print_json({"output": output, "ranks": model.ranks, "nodes": nodes})
+    else:
+        click.echo(f"{output}: {model.ranks} traces, {nodes:,} nodes")

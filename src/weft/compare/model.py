@@ -185,7 +185,7 @@ class Row:
             "classical": self.classical,
             "best_baseline": self.best_baseline,
             "speedup": self.speedup,
-            "algorithms": {name: found.to_dict(self.bound) for name, found in outcomes.items()},
+            "runs": {name: found.to_dict(self.bound) for name, found in outcomes.items()},
             "alone": None if self.alone is None else self.alone.to_dict(self.bound),
             "gain": self.gain,
         }

@@ -213,7 +213,7 @@ class Report:
         if plan.first is not None:
             first = {
                 **self._row_figures(plan.first),
-                "links": self._route(plan.first),
+                "route": self._route(plan.first),
                 "planned_us": int(rows.start[plan.first]) / PS_PER_US,
             }
         return {
@@ -236,7 +236,7 @@ class Report:
                 {"up_to": quarter, "links": links}
                 for quarter, links in zip(QUARTERS, use.quarters, strict=True)
             ],
-            "links": [
+            "per_link": [
                 {
                     "link": link,
                     "src": network.node_name(int(network.src[link])),
@@ -258,7 +258,7 @@ class Report:
             "latency_us": times.latency / PS_PER_US,
             "waiting_for_links_us": times.waiting / PS_PER_US,
             "adding_us": times.adding / PS_PER_US,
-            "links": [
+            "per_link": [
                 {
                     "link": link,
                     "moving_us": float(times.moving_on[link]) / PS_PER_US,

@@ -230,8 +230,8 @@ class TraceRun:
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines."""
         figures: dict[str, Any] = {
-            "traces": self.where,
-            "network": self.network,
+            "path": self.where,
+            "topology": self.network,
             "model": self.model,
             "latency_model": None if self.cost is None else self.cost.latency_model,
             "switching": None if self.cost is None else self.cost.switching,
@@ -245,7 +245,7 @@ class TraceRun:
             figures["time_ns"] = self.time // PS_PER_NS
             figures["finish_ns"] = self.finish_ns
         if self.lowered is not None:
-            figures["lowered"] = self.lowered
+            figures["lowering"] = self.lowered
         figures["critical_path"] = self._path_figures()
         figures["busiest_links"] = self._link_figures()
         figures["unfinished"] = self.unfinished

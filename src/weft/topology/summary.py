@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.topology.cuts import bisection
 from weft.topology.model import Topology
+from weft.units import PS_PER_US
 
 SEARCH_BUDGET = 400_000_000
 """Links to look at for the diameter before settling for a lower bound: about two seconds."""
@@ -73,6 +75,35 @@ class TopologySummary:
     speeds: tuple[Speed, ...]
     buffers: tuple[tuple[int, int], ...]
     copying: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts, for machines: what ``weft topo show --json`` prints."""
+        return {
+            "topology": self.name,
+            "npus": self.npus,
+            "switches": self.switches,
+            "links": self.links,
+            "removed": list(self.removed),
+            "diameter": self.diameter,
+            "diameter_exact": self.diameter_exact,
+            "unreachable": None if self.unreachable is None else list(self.unreachable),
+            "bisection_Bps": self.bisection,
+            "bisection_exact": self.bisection_exact,
+            "least_ingress_Bps": self.ingress_min,
+            "most_ingress_Bps": self.ingress_max,
+            "speeds": [
+                {
+                    "bandwidth_Bps": speed.bandwidth,
+                    "latency_us": speed.latency / PS_PER_US,
+                    "links": speed.links,
+                }
+                for speed in self.speeds
+            ],
+            "buffers": [
+                {"buffer_bytes": size, "switches": switches} for size, switches in self.buffers
+            ],
+            "copying": self.copying,
+        }
 
 
 def summarize(topology: Topology) -> TopologySummary:

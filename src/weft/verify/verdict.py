@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal[
     "structure",
@@ -51,3 +51,14 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict, for machines: what ``weft verify --json`` prints."""
+        return {
+            "verified": self.ok,
+            "violation": self.violation,
+            "violation_kind": self.kind,
+            "row": self.row,
+            "chunk": self.chunk,
+            "npu": self.npu,
+        }

@@ -103,9 +103,9 @@ class Lowering:
             "topology": self.topology.name,
             "npus": len(self.topology.members),
             "ranks": self.workload.ranks,
-            "traces": self.ranks,
-            "collectives": self.lowered + sum(self.kept.values()),
-            "lowered": self.lowered,
+            "trace_count": self.ranks,
+            "collective_count": self.lowered + sum(self.kept.values()),
+            "lowered_count": self.lowered,
             "kept": self.kept,
             "algorithms": [
                 {**algorithm.figures, "uses": uses[job]}
@@ -235,9 +235,11 @@ def _template(job: Job, result: Result) -> Template:
     )
     figures = {
         "collective": job.kind,
-        "comm_size": job.size,
-        "groups": [list(group) for group in job.groups],
-        "chunks": [demand.chunks_per_share for demand in result.algorithm.demands],
+        "comm_size_bytes": job.size,
+        "groups": [
+            {"members": list(group), "chunks": demand.chunks_per_share}
+            for group, demand in zip(job.groups, result.algorithm.demands, strict=True)
+        ],
         "time_us": result.time_us,
         "lower_bound_us": result.lower_bound_us,
         "efficiency": result.efficiency,

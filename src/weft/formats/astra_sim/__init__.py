@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,23 @@ class Bundle:
     planned_ns: float | None
     bytes: int
     notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was written, for machines: what ``weft export astra-sim --json`` prints."""
+        return {
+            "output": self.folder,
+            "binary": self.binary,
+            "topology": self.network,
+            "ranks": self.ranks,
+            "messages": self.messages,
+            "members": None if self.group is None else list(self.group),
+            "collective": self.collective,
+            "unaware": self.unaware,
+            "ns3": self.ns3,
+            "planned_us": None if self.planned_ns is None else self.planned_ns / 1000,
+            "stored_bytes": self.bytes,
+            "notes": list(self.notes),
+        }
 
 
 def export(
