@@ -10,7 +10,7 @@ from weft.cli.compare import compare
 from weft.cli.convert import convert
 from weft.cli.export import export
 from weft.cli.lower import lower
-from weft.cli.output import print_error, wants_json
+from weft.cli.printing import say_error, wants_json
 from weft.cli.progress import INTERRUPTED
 from weft.cli.reproduce import reproduce
 from weft.cli.show import show
@@ -54,7 +54,7 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
         if wants_json():
-            print_error(error.format_message())
+            say_error(error.format_message())
         else:
             error.show()
         sys.exit(2)
@@ -63,9 +63,9 @@ def main() -> None:
         sys.exit(141)
     except WeftError as error:
         sentence = "\\n".join(str(error).splitlines())  # a path may have lines
-        print_error(sentence)
+        say_error(sentence)
         sys.exit(2)
     except MemoryError:
-        print_error("not enough memory for this; try fewer chunks or NPUs")
+        say_error("not enough memory for this; try fewer chunks or NPUs")
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)

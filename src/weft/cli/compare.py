@@ -14,7 +14,7 @@ from weft.cli.options import (
     search_options,
     topology_options,
 )
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -113,7 +113,7 @@ def compare(
     for path, data in files.items():
         new_file(Path(path), data)
     if as_json:
-        print_json(comparison.to_dict())
+        say_json(comparison.to_dict())
     else:
         print_comparison(comparison, list(files), busbw=busbw)
     if not comparison.verified:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import MOST_NPUS, InputOptions, input_options
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -97,7 +97,7 @@ def convert(
     size = conversion.write(algorithm)
     seconds = time.perf_counter() - began
     if as_json:
-        print_json(
+        say_json(
             {
                 "path": source.path,
                 "output": output,

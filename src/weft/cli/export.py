@@ -8,7 +8,7 @@ import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -61,7 +61,7 @@ def astra_sim(
 
     bundle = progress.run("exporting", work)
     if as_json:
-        print_json(bundle.to_dict())
+        say_json(bundle.to_dict())
     else:
         _print(bundle)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.options import NetworkOptions, method_option, required_topology, search_options
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -97,6 +97,6 @@ def lower(
     lowering = progress.run("synthesizing", work)
     lowering.save(output)  # in this thread: an interrupt must reach it, so that it cleans up
     if as_json:
-        print_json(lowering.to_dict() | {"output": output})
+        say_json(lowering.to_dict() | {"output": output})
     else:
         print_lowering(lowering, output)

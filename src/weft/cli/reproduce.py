@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ def reproduce(name: str, output: str | None, quick: bool, as_json: bool) -> None
 
     report = progress.run(f"reproducing {name}", work)
     if as_json:
-        print_json(report.to_dict())
+        say_json(report.to_dict())
     else:
         _print(report, folder)
     if not report.verified:

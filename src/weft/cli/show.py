@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -57,7 +57,7 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
     facts, activities = progress.run("reading", work)
     if as_json:
         shown = [activity.to_dict(limit) for activity in activities]
-        print_json({"path": source.path, **facts, "activities": shown})
+        say_json({"path": source.path, **facts, "activities": shown})
     else:
         from weft.cli.activity_report import print_activity, print_facts
 

@@ -10,7 +10,7 @@ import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 from weft.cli.trace_runs import (
     TraceOptions,
     are_traces,
@@ -149,7 +149,7 @@ def _report(
 
     if not isinstance(done, Report | TraceRun):
         if as_json:
-            print_json({"path": source, **done.to_dict()})
+            say_json({"path": source, **done.to_dict()})
         else:
             click.echo(f"{source}: {done.violation}")
         return False
@@ -157,7 +157,7 @@ def _report(
         drawn = timeline_of(done.run) if isinstance(done, Report) else trace_timeline_of(done)
         drawn.save(target)  # in the main thread, so that an interrupt reaches it
     if as_json:
-        print_json({"path": source, **done.to_dict()})
+        say_json({"path": source, **done.to_dict()})
     elif isinstance(done, Report):
         print_run(done, source, target)
     else:

@@ -14,7 +14,7 @@ from weft.cli.options import (
     search_options,
     topology_options,
 )
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -116,7 +116,7 @@ def synth(
         result.save(target.path)  # in this thread: an interrupt must reach it, so that it cleans up
     stored = None if target is None else target.bytes()
     if as_json:
-        print_json(result.to_dict() | {"output": output, "stored_bytes": stored})
+        say_json(result.to_dict() | {"output": output, "stored_bytes": stored})
     else:
         print_tables(result, output, stored)
     if not result.verified:

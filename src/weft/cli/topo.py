@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.options import NetworkOptions, topology_options
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft.topology import TopologySummary
@@ -31,7 +31,7 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     if output is not None:
         write_topology(topology, output)
     if as_json:
-        print_json(summary.to_dict())
+        say_json(summary.to_dict())
     else:
         _print_table(summary)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -33,7 +33,7 @@ def verify(source: InputOptions, as_json: bool) -> None:
 
     verdict = progress.run("verifying", work)
     if as_json:
-        print_json({"path": source.path, **verdict.to_dict()})
+        say_json({"path": source.path, **verdict.to_dict()})
     else:
         click.echo(f"{source.path}: {'verified' if verdict else verdict.violation}")
     if not verdict:

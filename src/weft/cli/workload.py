@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from weft.cli.output import json_option, print_json
+from weft.cli.printing import json_option, say_json
 
 
 @click.group()
@@ -95,6 +95,6 @@ def transformer(
     )
     nodes = save_transformer(model, output)
     if as_json:
-        print_json({"output": output, "ranks": model.ranks, "nodes": nodes})
+        say_json({"output": output, "ranks": model.ranks, "nodes": nodes})
     else:
         click.echo(f"{output}: {model.ranks} traces, {nodes:,} nodes")

@@ -10,7 +10,7 @@ import click
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 
 
-def print_json(figures: dict[str, Any]) -> None:
+def say_json(figures: dict[str, Any]) -> None:
     import json
 
     click.echo(json.dumps(figures, indent=2))
@@ -21,9 +21,9 @@ def wants_json() -> bool:
     return "--json" in sys.argv[1:]
 
 
-def print_error(sentence: str) -> None:
+def say_error(sentence: str) -> None:
     """Say what is wrong with the input: on standard error, or as JSON on standard output."""
     if wants_json():
-        print_json({"error": sentence, "exit_code": 2})
+        say_json({"error": sentence, "exit_code": 2})
     else:
         click.echo(f"weft: {sentence}", err=True)
