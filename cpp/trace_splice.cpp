@@ -41,9 +41,9 @@ public:
         wire::append_varint(body_, tag);
         wire::append_varint(body_, bits);
     }
-    // Sums and joins must not queue behind a rank's kernels where only one of those runs at a
-    // time, and take no time of their own: readers do both for what is no kernel.
-    void beside_kernels() { attribute("is_cpu_op", Base::boolean, 1); }
+    // Said, since older readers want to know of every COMP. On the CPU it would not queue behind a
+    // rank's kernels, but ASTRA-sim's statistics throw at such nodes.
+    void on_npu() { attribute("is_cpu_op", Base::boolean, 0); }
     void close() {
         wire::append_varint(out_, body_.size());
         out_ += body_;
@@ -76,7 +76,7 @@ void write_step(Writer& writer, const Share::Step& step, std::uint64_t id, std::
     writer.waits(4, holds);
     writer.waits(5, waits);
     if (step.type == comp) {
-        writer.beside_kernels();
+        writer.on_npu();
     } else {
         const Known peer = step.type == comm_send ? comm_dst : comm_src;
         const auto& [peer_name, peer_base] = known_attributes[peer];
@@ -138,7 +138,7 @@ void write_share(std::string& out, const Share& share, std::uint64_t first_id,
         writer.open(start, "start", comp);
         writer.waits(4, replaced.ctrl);
         writer.waits(5, replaced.data);
-        writer.beside_kernels();
+        writer.on_npu();
         writer.close();
     }
     std::vector<std::uint64_t> holds, waits;
@@ -158,7 +158,7 @@ void write_share(std::string& out, const Share& share, std::uint64_t first_id,
         waits.push_back(first + static_cast<std::uint64_t>(node));
     writer.open(replaced.id, replaced.name, comp);
     writer.waits(5, waits);
-    writer.beside_kernels();
+    writer.on_npu();
     writer.close();
 }
 
