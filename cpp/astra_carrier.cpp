@@ -29,6 +29,14 @@ std::int32_t hops_between(std::int32_t src, std::int32_t dst, const AstraDimensi
     }
 }
 
+// Events of ASTRA-sim cannot be at time 0.
+void check_later_than_zero(const RunGraph& graph, std::uint32_t node, ps time) {
+    if (time > 0) return;
+    throw std::invalid_argument(graph.name_of(node) + " sends " +
+                                std::to_string(graph.channel_of(node).bytes) +
+                                " B at time 0, which takes less than 1 ns; ASTRA-sim aborts");
+}
+
 class Aware : public Carrier {
   public:
     Aware(const RunGraph& graph, std::vector<std::int32_t> npus, const AstraDimension& dimension)
@@ -140,10 +148,7 @@ class Aware : public Carrier {
         Link& link = links_[number];
         const Channel& channel = graph_.channel_of(message.node);
         const ps held = whole(push(channel));
-        if (clock.now() + held == 0)
-            throw std::invalid_argument(
-                graph_.name_of(message.node) + " sends " + std::to_string(channel.bytes) +
-                " B at time 0, which takes less than 1 ns; ASTRA-sim aborts");
+        check_later_than_zero(graph_, message.node, clock.now() + held);
         link.taken = true;
         link.busy += held;
         clock.schedule(whole(dimension_.latency + push(channel)), Happening::message_arrives,
@@ -173,7 +178,9 @@ class Unaware : public Carrier {
     }
 
     void send(std::uint32_t node, RunClock& clock) override {
-        clock.schedule(alone(node), Happening::message_arrives, node);
+        const ps delay = alone(node);
+        check_later_than_zero(graph_, node, clock.now() + delay);
+        clock.schedule(delay, Happening::message_arrives, node);
     }
     bool arrive(const RunEvent&, RunClock&) override { return true; }
     void release(std::uint32_t, RunClock&) override {}

@@ -7,6 +7,7 @@
 
 #include "chakra_graph.h"
 #include "chakra_read.h"
+#include "id_table.h"
 
 namespace weft {
 namespace {
@@ -66,6 +67,11 @@ class Packer {
         out_.kind.reserve(place_.size());
         for (const auto node : sorted_) add(node);
         link();
+        if (rules_ == RunRules::custom)
+            order_as_astra_sim();
+        else
+            for (std::uint32_t i = 0; i < place_.size(); ++i)
+                if (out_.waits[i] == 0) out_.roots.push_back(i);
         return std::move(out_);
     }
 
@@ -152,6 +158,33 @@ class Packer {
         });
     }
 
+    // What ASTRA-sim does while it reads a file: a table of the nodes, and of each one's children.
+    void order_as_astra_sim() {
+        IdTable all;
+        for (std::size_t node = 0; node < nodes_.size(); ++node) {
+            IdTable parents;
+            for (const auto* waits : {&nodes_.data, &nodes_.ctrl})
+                for (auto k = waits->offsets[node]; k < waits->offsets[node + 1]; ++k)
+                    parents.emplace(waits->ids[k], place_[index_[waits->ids[k]]]);
+            all.emplace(nodes_.id[node], place_[node]);
+            for (const auto& parent : parents) all.insert(parent);
+        }
+        for (const auto& [id, place] : all)
+            if (out_.waits[place] == 0) out_.roots.push_back(place);
+        std::uint32_t kept = 0, next = 0;
+        for (std::size_t parent = 0; parent < place_.size(); ++parent) {
+            IdTable children;
+            for (; next < out_.offsets[parent + 1]; ++next) {
+                const std::uint32_t child = out_.children[next];
+                if (!children.emplace(nodes_.id[sorted_[child]], child).second)
+                    --out_.waits[child];
+            }
+            for (const auto& [id, child] : children) out_.children[kept++] = child;
+            out_.offsets[parent + 1] = kept;
+        }
+        out_.children.resize(kept);
+    }
+
     const Nodes& nodes_;
     std::int32_t rank_, ranks_;
     RunRules rules_;
@@ -204,7 +237,7 @@ RankNodes pack_rank(const Nodes& nodes, std::int32_t rank, std::int32_t ranks, R
     return Packer(nodes, rank, ranks, rules).pack();
 }
 
-RunGraph::RunGraph(std::span<RankNodes*> parts) : firsts_{0}, ids_(parts.size()), offsets_{0} {
+RunGraph::RunGraph(std::span<RankNodes*> parts) : firsts_{0}, ids_(parts.size()), roots_(parts.size()), offsets_{0} {
     const std::size_t messages = reserve(parts);
     ChannelNumbers numbers(channels, messages);
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -251,6 +284,8 @@ void RunGraph::append(std::int32_t rank, RankNodes&& part) {
         offsets_.push_back(before + part.offsets[node]);
     for (const auto child : part.children) children_.push_back(first + child);
     ids_[rank] = std::move(part.id);
+    for (auto& root : part.roots) root += first;
+    roots_[rank] = std::move(part.roots);
     firsts_.push_back(first + static_cast<std::uint32_t>(part.size()));
 }
 
@@ -259,8 +294,7 @@ std::int32_t RunGraph::rank_of(std::uint32_t node) const {
     return static_cast<std::int32_t>(after - firsts_.begin()) - 1;
 }
 
-std::uint64_t RunGraph::id_of(std::uint32_t node) const {
-    const std::int32_t rank = rank_of(node);
+std::uint64_t RunGraph::id_on(std::int32_t rank, std::uint32_t node) const {
     const std::uint32_t place = node - firsts_[rank];
     return ids_[rank].empty() ? place : ids_[rank][place];
 }

@@ -22,12 +22,14 @@ enum class RunKind : std::uint8_t { comp, send, recv, host, collective };
 
 inline constexpr std::uint32_t no_node = std::numeric_limits<std::uint32_t>::max();
 
-// One rank's nodes, in ascending order of id.
+// One rank's nodes, in ascending order of id. With the rules `custom` children and roots are in the
+// order in which ASTRA-sim goes through them, and nothing is waited for twice.
 struct RankNodes {
     std::vector<std::uint64_t> id;  // empty: 0, 1, 2, ...
     std::vector<RunKind> kind;
     std::vector<std::uint32_t> waits;              // for how many nodes; one twice counts twice
     std::vector<std::uint32_t> offsets, children;  // the nodes that wait for each
+    std::vector<std::uint32_t> roots;              // those that wait for none
     std::vector<std::int64_t> amount;              // microseconds of a COMP, bytes of a message
     std::vector<std::int32_t> peer;
     std::vector<std::uint32_t> tag;
@@ -61,12 +63,14 @@ class RunGraph {
     // The first node of each rank; at the end how many nodes there are.
     std::span<const std::uint32_t> firsts() const { return firsts_; }
     std::int32_t rank_of(std::uint32_t node) const;
-    std::uint64_t id_of(std::uint32_t node) const;
+    std::uint64_t id_of(std::uint32_t node) const { return id_on(rank_of(node), node); }
+    std::uint64_t id_on(std::int32_t rank, std::uint32_t node) const;
     std::vector<std::uint64_t> ids() const;         // of all nodes
     std::string name_of(std::uint32_t node) const;  // for messages
     std::span<const std::uint32_t> children_of(std::uint32_t node) const {
         return {children_.data() + offsets_[node], children_.data() + offsets_[node + 1]};
     }
+    std::span<const std::uint32_t> roots_of(std::int32_t rank) const { return roots_[rank]; }
     const Channel& channel_of(std::uint32_t node) const { return channels[detail[node]]; }
 
     std::vector<RunKind> kind;
@@ -80,6 +84,7 @@ class RunGraph {
 
     std::vector<std::uint32_t> firsts_;
     std::vector<std::vector<std::uint64_t>> ids_;
+    std::vector<std::vector<std::uint32_t>> roots_;
     std::vector<std::uint32_t> offsets_, children_;
 };
 

@@ -4,8 +4,11 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
+
+#include "id_table.h"
 
 namespace weft {
 namespace {
@@ -39,7 +42,10 @@ class TraceRun {
         out_.end.assign(graph.size(), -1);
         out_.cause.assign(graph.size(), no_node);
         out_.finish.assign(graph.ranks(), 0);
-        if (scale.rules == RunRules::custom) return;
+        if (scale.rules == RunRules::custom) {
+            tables_.resize(graph.ranks());
+            return;
+        }
         comps_.resize(graph.ranks());
         hosts_.resize(graph.ranks());
         if (scale.rules == RunRules::plain) sends_.resize(graph.ranks());
@@ -61,9 +67,8 @@ class TraceRun {
     void begin(std::int32_t rank) {
         const std::uint32_t first = graph_.firsts()[rank], last = graph_.firsts()[rank + 1];
         left_[rank] = last - first;
-        ready_.clear();
-        for (std::uint32_t node = first; node < last; ++node)
-            if (waits_[node] == 0) ready_.push_back(node);
+        const auto roots = graph_.roots_of(rank);
+        ready_.assign(roots.begin(), roots.end());
         start_ready(rank);
     }
 
@@ -80,11 +85,25 @@ class TraceRun {
 
     // Everything that `ready_` has, and what waited for its turn, as far as the rules allow it.
     void start_ready(std::int32_t rank) {
-        if (scale_.rules != RunRules::custom)
+        if (scale_.rules == RunRules::custom) {
+            if (ready_.size() > 1) order_by_table(rank);
+        } else {
             for (auto* turns : {&comps_, &hosts_}) take_turns(rank, *turns);
-        if (scale_.rules == RunRules::plain) take_turns(rank, sends_);
-        std::sort(ready_.begin(), ready_.end());
+            if (scale_.rules == RunRules::plain) take_turns(rank, sends_);
+            std::sort(ready_.begin(), ready_.end());
+        }
         for (const auto node : ready_) start(node);
+    }
+
+    // Puts them in the rank's table, which grows with the most it ever held, and takes them out. It
+    // is empty between times, so that one alone would leave it as it is.
+    void order_by_table(std::int32_t rank) {
+        IdTable& table = tables_[rank];
+        for (const auto node : ready_) table.emplace(graph_.id_on(rank, node), node);
+        for (auto& node : ready_) {
+            node = table.begin()->second;
+            table.erase(table.begin());
+        }
     }
 
     // Takes out of `ready_` what has to wait for its turn, and puts in whose turn it is.
@@ -194,6 +213,17 @@ class TraceRun {
         ending_ = node;
         start_ready(rank);
         ending_ = no_node;
+        if (scale_.rules == RunRules::plain && left_[rank] == 0) check_statistics(rank, node);
+    }
+
+    // ASTRA-sim's statistics of a rank throw if it had COMPs on the CPU; only a COMP catches that.
+    void check_statistics(std::int32_t rank, std::uint32_t last) const {
+        if (graph_.kind[last] != RunKind::send && graph_.kind[last] != RunKind::recv) return;
+        for (auto node = graph_.firsts()[rank]; node < graph_.firsts()[rank + 1]; ++node)
+            if (graph_.kind[node] == RunKind::host)
+                throw std::invalid_argument(graph_.name_of(node) +
+                                            " is a COMP with is_cpu_op, and the last of its rank "
+                                            "to end is a message; ASTRA-sim aborts");
     }
 
     // A message always arrives, so what never ends waits for a COMM_RECV that nothing came for.
@@ -225,6 +255,7 @@ class TraceRun {
     std::vector<std::uint32_t> next_, head_, tail_;
     std::map<std::pair<std::int32_t, ps>, std::pair<std::uint32_t, std::uint32_t>> together_;
     std::vector<Turns> comps_, hosts_, sends_;  // by rank
+    std::vector<IdTable> tables_;               // by rank
     std::vector<std::uint32_t> left_;   // by rank: nodes that have not ended
     std::vector<std::uint32_t> ready_;
     std::uint32_t ending_ = no_node;

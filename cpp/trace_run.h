@@ -45,8 +45,10 @@ struct TraceOutcome {
 //
 // weft: a COMP that takes time has its rank's one compute unit, or the CPU; of those that wait for
 // it the one that could start first goes first, of equals the one of the lowest id. custom: whatever
-// can start does. plain: a rank has one COMP on the unit, one on the CPU and one COMM_SEND at a time;
-// the lowest id goes first.
+// can start does, in the order of `IdTable`. plain: a rank has one COMP on the unit, one on the CPU
+// and one COMM_SEND at a time; the lowest id goes first.
+//
+// Throws std::invalid_argument where ASTRA-sim would abort.
 TraceOutcome run_trace(const RunGraph& graph, Carrier& carrier, const RunScale& scale);
 
 // The chain of nodes that decides when the last one ends, in order: each starts when the one before

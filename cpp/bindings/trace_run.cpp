@@ -13,6 +13,7 @@
 #include "astra_carrier.h"
 #include "bind.h"
 #include "chakra_read.h"
+#include "id_table.h"
 #include "network_carrier.h"
 
 namespace weft::bindings {
@@ -151,6 +152,7 @@ void bind_run(nb::module_& module) {
              nb::arg("node"))
         .def("critical_chain",
              [](const Ran& ran) { return give(critical_chain(ran.graph, ran.outcome)); });
+    module.attr("orders_as_astra_sim") = orders_as_astra_sim;
     module.def("run_astra_traces", &run_astra, nb::arg("graph"), nb::arg("plain"),
                nb::arg("aware"), nb::arg("npus"), nb::arg("dimensions"), nb::keep_alive<0, 1>());
     module.def("run_traces", &run_weft, nb::arg("graph"), nb::arg("network"), nb::arg("cost"),

@@ -713,6 +713,9 @@ class TraceRun:
     def alone(self, node: int) -> int: ...
     def critical_chain(self) -> NDArray[np.uint32]: ...
 
+orders_as_astra_sim: bool
+"""Whether ties go as in ASTRA-sim: if the core was built with libstdc++."""
+
 def run_astra_traces(
     graph: RunGraph, plain: bool, aware: bool, npus: Int32, dimensions: list[AstraDimension]
 ) -> TraceRun: ...

@@ -70,23 +70,65 @@ class Network:
         raise AssertionError("a message to oneself")
 
 
+class Table:
+    """libstdc++'s hash set of unsigned numbers: what matters is the order of iteration.
+
+    What falls into one bucket stands together. The newest comes first in its bucket, and a bucket
+    that was empty comes first of all. A table that grows takes over its numbers one by one.
+    """
+
+    BUCKETS = (1, 13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043)
+
+    def __init__(self, numbers=()) -> None:
+        self.size, self.order = 0, []
+        for number in numbers:
+            self.add(number)
+
+    def __iter__(self):
+        return iter(self.order)
+
+    def add(self, number: int) -> None:
+        if number in self.order:
+            return
+        if len(self.order) + 1 > self.BUCKETS[self.size] or self.size == 0:
+            self.size += 1
+            before, self.order = self.order, []
+            for old in before:
+                self._put(old)
+        self._put(number)
+
+    def _put(self, number: int) -> None:
+        count = self.BUCKETS[self.size]
+        alike = (i for i, other in enumerate(self.order) if other % count == number % count)
+        self.order.insert(next(alike, 0), number)
+
+    def take(self) -> list[int]:
+        taken, self.order = self.order, []
+        return taken
+
+
 @dataclass
 class Rank:
-    """One rank's trace while it runs."""
+    """One rank's trace while it runs; `nodes` are in the order of the file."""
 
     nodes: dict[int, Node]
     waits: dict[int, int] = field(default_factory=dict)
-    children: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    children: dict[int, Table] = field(default_factory=lambda: defaultdict(Table))
+    ready: Table = field(default_factory=Table)
     finish: int = 0
     done: int = 0
 
     def __post_init__(self) -> None:
+        known = Table()
         for number, node in self.nodes.items():
-            deps = {*node.data_deps, *node.ctrl_deps}
-            assert deps <= self.nodes.keys()
-            self.waits[number] = len(deps)
+            deps = Table([*node.data_deps, *node.ctrl_deps])
+            assert set(deps) <= self.nodes.keys()
+            self.waits[number] = len(list(deps))
+            known.add(number)
             for dep in deps:
-                self.children[dep].append(number)
+                known.add(dep)
+                self.children[dep].add(number)
+        self.roots = [number for number in known if self.waits[number] == 0]
 
 
 def read_trace(path: Path) -> dict[int, Node]:
@@ -110,7 +152,7 @@ class Simulator:
         self.network, self.aware = network, aware
         self.ranks = {r: Rank(nodes) for r, nodes in traces.items()}
         self.members = members or list(range(network.ranks))
-        self.shuffle = random.Random(seed).shuffle if seed is not None else list.sort
+        self.shuffle = random.Random(seed).shuffle if seed is not None else None
         self.listener = listener or (lambda *_: None)
         self.events: list[tuple[int, int, object]] = []
         self.scheduled = 0
@@ -127,14 +169,19 @@ class Simulator:
     def run(self) -> dict[int, int]:
         """When each rank finishes; a rank that hangs is left out."""
         for number in sorted(self.ranks):
-            self.issue(number, [n for n, w in self.ranks[number].waits.items() if w == 0])
+            self.issue(number, self.ranks[number].roots)
         while self.events:
             self.now, _, action = heapq.heappop(self.events)
             action()
         return {r: rank.finish for r, rank in self.ranks.items() if rank.done == len(rank.nodes)}
 
     def issue(self, rank: int, ready: list[int]) -> None:
-        self.shuffle(ready)
+        table = self.ranks[rank].ready
+        for number in ready:
+            table.add(number)
+        ready = table.take()
+        if self.shuffle:
+            self.shuffle(ready)
         for number in ready:
             self.start(rank, number, self.ranks[rank].nodes[number])
 
@@ -178,6 +225,7 @@ class Simulator:
         _, src, dst, size = key
         if not self.aware:
             delay = self.network.free_delay(src, dst, size)
+            assert self.now + delay > 0, "an event at time 0 aborts ASTRA-sim"
             self.at(self.now + delay, lambda: self.deliver(key, rank, number))
             return
         self.forward(deque(self.network.path(src, dst)), key, rank, number)

@@ -15,6 +15,7 @@ import weft
 from tests.formats.astra_model import COMP, RECV, Network, Simulator, attributes, run_bundle
 from tests.simulate.random_traces import node, random_ranks, recv, send
 from tests.workload.traces import COLL, SEND, make, write
+from weft import _core
 from weft.errors import FormatError, InputError
 from weft.formats.astra_sim import export
 from weft.simulate import simulate_astra_sim
@@ -22,6 +23,7 @@ from weft.topology import load_topology
 
 DATA = Path(__file__).parent.parent / "data" / "astra"
 EXPECTED = list(csv.DictReader((DATA / "expected.csv").read_text().splitlines()))
+ORDER = list(csv.DictReader((DATA / "order" / "expected.csv").read_text().splitlines()))
 SLOW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -34,6 +36,22 @@ def test_expected_times(row):
     path = run.critical_path
     assert path[-1].end == run.time
     assert path[0].start == 0
+
+
+@pytest.mark.skipif(not _core.orders_as_astra_sim, reason="needs libstdc++")
+@pytest.mark.parametrize("row", ORDER, ids=lambda row: row["folder"])
+def test_expected_times_with_ties(row):
+    folder = DATA / "order" / row["folder"]
+    (network,) = folder.glob("*.yml")
+    finish = simulate_astra_sim(folder / row["prefix"], network).finish_ns
+    if row["makespan_ns"]:
+        assert max(finish) == int(row["makespan_ns"])
+    expected = dict(map(int, one.split(":")) for one in row["finish_ns"].split(";"))
+    assert {rank: finish[rank] for rank in expected} == expected
+
+
+class AbortedError(Exception):
+    """ASTRA-sim dies."""
 
 
 class PlainSimulator(Simulator):
@@ -62,6 +80,11 @@ class PlainSimulator(Simulator):
     def complete(self, rank, number):
         self.taken[rank].discard(self.unit(rank, number))
         super().complete(rank, number)
+        state = self.ranks[rank]
+        if state.done == len(state.nodes) and state.nodes[number].type != COMP:
+            units = {self.unit(rank, one) for one in state.nodes}
+            if (COMP, True) in units:
+                raise AbortedError
 
 
 @st.composite
@@ -89,9 +112,15 @@ def test_random_traces_against_the_model(network, seed, fresh_tags, plain, aware
         model = Network.read(file)
         ranks = random_ranks(seed, model.ranks, fresh_tags=fresh_tags)
         folder = write(Path(name) / "traces", ranks)
+        traces = {rank: {one.id: one for one in nodes} for rank, nodes in enumerate(ranks)}
+        simulator = (PlainSimulator if plain else Simulator)(model, traces, aware=aware)
+        try:
+            expected = simulator.run()
+        except AbortedError:
+            with pytest.raises(InputError, match=r"is_cpu_op.*ASTRA-sim aborts"):
+                simulate_astra_sim(folder, file, aware=aware, plain=plain)
+            return
         run = simulate_astra_sim(folder, file, aware=aware, plain=plain)
-    traces = {rank: {one.id: one for one in nodes} for rank, nodes in enumerate(ranks)}
-    expected = (PlainSimulator if plain else Simulator)(model, traces, aware=aware).run()
     assert dict(enumerate(run.finish_ns)) == {
         rank: expected.get(rank) for rank in range(model.ranks)
     }
@@ -155,11 +184,28 @@ def test_plain_mode_computes_one_node_at_a_time(tmp_path):
     """One on the NPU and one on the CPU; a message goes meanwhile."""
     busy = [node(0, COMP, micros=3), node(1, COMP, micros=2), node(2, COMP), send(3, 1, MIB)]
     host = [node(4, COMP, micros=4, cpu=True), node(5, COMP, micros=5, cpu=True)]
-    ranks = [busy + host, [recv(0, 0, MIB)]]
+    last = node(6, COMP, [3], cpu=True)
+    ranks = [[*busy, *host, last], [recv(0, 0, MIB)]]
     plain = run_on(tmp_path, ranks, plain=True)
-    assert plain.end[:6].tolist() == [t * 1000 for t in (3000, 5000, 5001, HOP, 4000, 9000)]
+    ends = [3000, 5000, 5001, HOP, 4000, 9000, HOP + 1]
+    assert plain.end[:7].tolist() == [t * 1000 for t in ends]
     custom = run_on(tmp_path, ranks)
-    assert custom.end[:6].tolist() == [t * 1000 for t in (3000, 2000, 1, HOP, 4000, 5000)]
+    ends = [3000, 2000, 1, HOP, 4000, 5000, HOP + 1]
+    assert custom.end[:7].tolist() == [t * 1000 for t in ends]
+
+
+def test_plain_mode_has_no_statistics_of_the_cpu(tmp_path):
+    """They throw; only what comes after a COMP is caught."""
+    host, message = node(4, COMP, micros=4, cpu=True), send(5, 1, MIB)
+    ranks = [[host, message], [recv(0, 0, MIB)]]
+    with pytest.raises(InputError, match=r"rank 0: node 4 is a COMP with is_cpu_op.* aborts"):
+        run_on(tmp_path, ranks, plain=True)
+    assert run_on(tmp_path, ranks).finish_ns == [HOP, HOP]
+    host.duration_micros = 30
+    assert run_on(tmp_path, ranks, plain=True).finish_ns == [30_000, HOP]
+    ranks[1].append(recv(1, 0, MIB))  # never finishes, so there are no statistics
+    ranks[1].append(node(2, COMP, cpu=True))
+    assert run_on(tmp_path, ranks, plain=True).finish_ns == [30_000, None]
 
 
 def test_hangs_are_reported(tmp_path):
@@ -198,6 +244,12 @@ IDLE = [node(0, COMP)]
         ([IDLE, [node(4, COMP, micros=1 << 43)]], FC2, {}, "node 4 takes 8796093022208 us"),
         ([IDLE, [send(4, 0, 9), send(4, 0, 9)]], FC2, {}, "node 4 is there twice"),
         ([IDLE, [send(4, 0, 53)]], FC2, {}, "rank 1: node 4 sends 53 B at time 0"),
+        (
+            [IDLE, [send(4, 0, 53)]],
+            FC2.replace("[500]", "[0]"),
+            {"aware": False},
+            "rank 1: node 4 sends 53 B at time 0",
+        ),
         ([IDLE], FC2, {}, r"w\.1\.et is missing"),
         ([IDLE] * 3, FC2, {}, r"w\.2\.et is of no NPU"),
         ([IDLE] * 2, FC2, {"group": [1, 0]}, "ascending order"),

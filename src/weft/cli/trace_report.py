@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from weft import _core
 from weft.cli.report import print_whole
 from weft.simulate import TraceRun
 from weft.units import PS_PER_US, format_time
@@ -75,7 +76,8 @@ def _rows(run: TraceRun, figures: dict[str, Any]) -> list[tuple[str, str]]:
 def _model(run: TraceRun) -> str:
     """Under which rules it ran: ASTRA-sim's, or the choices of Weft's cost model."""
     if run.cost is None:
-        return f"as {run.model}"
+        exact = _core.orders_as_astra_sim
+        return f"as {run.model}" + ("" if exact else "; not built with libstdc++, ties may differ")
     switched = (run.links.dst >= run.npus).any()
     return f"{run.cost.latency_model} α" + (f", {run.cost.switching}" if switched else "")
 
