@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         FormatError,
         InputError,
         TopologyError,
+        UnclearError,
         UnreachableError,
         WeftError,
     )
@@ -49,6 +50,7 @@ __all__ = [
     "Topology",
     "TopologyError",
     "Transfers",
+    "UnclearError",
     "UnreachableError",
     "Verdict",
     "WeftError",
@@ -88,6 +90,7 @@ _HOMES = {
         "FormatError",
         "InputError",
         "TopologyError",
+        "UnclearError",
         "UnreachableError",
         "WeftError",
     ),

@@ -4,6 +4,7 @@ WeftError                 base: the message is one clear sentence for the user (
 ├── InputError            a value, a name or a file that makes no sense
 │   ├── TopologyError     a network that is not one
 │   └── FormatError       a file that cannot be read; names file and place
+│       └── UnclearError  a file that can be read in several ways (exit code 3)
 └── UnreachableError      a chunk cannot get from where it is to where it must be
 
 A wrong algorithm is not an exception but a verdict: see `weft.verify`.
@@ -29,6 +30,13 @@ class TopologyError(InputError):
 
 class FormatError(InputError):
     """A file that cannot be read; the message names the file and the place."""
+
+
+class UnclearError(FormatError):
+    """A file that can be read in several ways, none of which was found to be right.
+
+    It may be right nevertheless: the message says what would have to be known.
+    """
 
 
 class UnreachableError(WeftError):

@@ -19,7 +19,7 @@ from weft.cli.synth import synth
 from weft.cli.topo import topo
 from weft.cli.verify import verify
 from weft.cli.workload import workload
-from weft.errors import WeftError
+from weft.errors import UnclearError, WeftError
 
 __all__ = ["cli", "main"]
 
@@ -47,7 +47,10 @@ for command in (
 
 
 def main() -> None:
-    """Run the command; what is wrong with the input is one sentence and exit code 2."""
+    """Run the command; what is wrong with the input is one sentence and exit code 2.
+
+    3 if it can be read in several ways.
+    """
     try:
         code = cli(standalone_mode=False)
     except click.exceptions.Abort:
@@ -63,8 +66,9 @@ def main() -> None:
         sys.exit(141)
     except WeftError as error:
         sentence = "\\n".join(str(error).splitlines())  # a path may have lines
-        say_error(sentence)
-        sys.exit(2)
+        code = 3 if isinstance(error, UnclearError) else 2
+        say_error(sentence, code)
+        sys.exit(code)
     except MemoryError:
         say_error("not enough memory for this; try fewer chunks or NPUs")
         sys.exit(2)

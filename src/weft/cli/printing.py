@@ -21,9 +21,9 @@ def wants_json() -> bool:
     return "--json" in sys.argv[1:]
 
 
-def say_error(sentence: str) -> None:
+def say_error(sentence: str, exit_code: int = 2) -> None:
     """Say what is wrong with the input: on standard error, or as JSON on standard output."""
     if wants_json():
-        say_json({"error": sentence, "exit_code": 2})
+        say_json({"error": sentence, "exit_code": exit_code})
     else:
         click.echo(f"weft: {sentence}", err=True)

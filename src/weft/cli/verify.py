@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def verify(source: InputOptions, as_json: bool) -> None:
     """Judge the algorithm in IN: exit code 0 if right, 1 and the violation if not.
 
+    2 if it cannot be read, 3 if its messages can be read in several ways and none is right.
+
     IN is a folder of Chakra execution traces, or a file in another format that Weft knows; it is
     recognised by what is in it. Traces that do not come from Weft need --collective.
     """

@@ -20,6 +20,7 @@ COLLECT = _core.TraceDirection.collect
 BOTH = _core.TraceDirection.collect_and_spread
 
 MAX_SET_BYTES = 4 << 30
+ADVICE = "give messages msg_chunk_idx, msg_chunk_cnt and total_chunk_cnt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class Flows:
         For each message, whether it has all contributions.
     contributors
         For each message the set of ranks that contributed, as words of 64 bits.
+    by_row
+        Whether `complete` and `contributors` are of each row instead: the chunks of one message
+        may have come different ways.
     """
 
     nodes: TraceNodes
@@ -51,9 +55,15 @@ class Flows:
     node_part: Int32
     complete: NDArray[np.bool_]
     contributors: NDArray[np.uint64]
+    by_row: bool = False
 
     def __len__(self) -> int:
         return len(self.npu)
+
+    @property
+    def content(self) -> Int64:
+        """Which of `complete` and `contributors` is each row's."""
+        return np.arange(len(self.message)) if self.by_row else self.message
 
     @property
     def src(self) -> Int32:
@@ -123,7 +133,10 @@ class TraceFlow:
             )
         flow = self._graph.follow(rank, ranks, direction, parts)
         if flow.fault != _core.TraceFault.none:
-            raise self.nodes.error(flow.node, self._sentence(flow))
+            many = flow.fault == _core.TraceFault.too_many
+            raise (self.nodes.error if many else self.nodes.unclear)(
+                flow.node, self._sentence(flow)
+            )
         offsets, part, npu, size, node_part, complete, contributors = flow.take()
         return Flows(
             self.nodes,
@@ -139,17 +152,16 @@ class TraceFlow:
 
     def _sentence(self, flow: _core.TraceFlow) -> str:
         size = self.nodes.size[flow.node]
-        advice = "give messages msg_chunk_idx, msg_chunk_cnt and total_chunk_cnt"
         if flow.fault == _core.TraceFault.mixed_source:
             return (
                 f"sends {size} B and waits for {flow.found} B, and nothing says which of them it "
-                f"passes on; {advice}"
+                f"passes on; {ADVICE}"
             )
         if flow.fault == _core.TraceFault.mixed_use:
             return (
                 f"receives {size} B of which {flow.found} B are passed on, and nothing says how "
-                f"they fit together; {advice}"
+                f"they fit together; {ADVICE}"
             )
         if flow.fault == _core.TraceFault.too_many:
             return f"and those before it carry more than {flow.found} pieces of data in all"
-        return f"brings together messages that are cut in different pieces; {advice}"
+        return f"brings together messages that are cut in different pieces; {ADVICE}"

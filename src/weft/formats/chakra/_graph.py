@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.errors import FormatError, InputError
+from weft.errors import FormatError, InputError, UnclearError
 from weft.formats.chakra._columns import TAGS, ragged
 from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._rows import (
@@ -78,7 +78,14 @@ class TraceNodes:
 
     def error(self, node: int, text: str) -> FormatError:
         """What is wrong with a node, or with what it takes part in."""
-        return FormatError(f"{self.path(node)}: node {self.number[node]} {text}")
+        return FormatError(self._about(node, text))
+
+    def unclear(self, node: int, text: str) -> UnclearError:
+        """What cannot be told of a node, or of what it takes part in."""
+        return UnclearError(self._about(node, text))
+
+    def _about(self, node: int, text: str) -> str:
+        return f"{self.path(node)}: node {self.number[node]} {text}"
 
 
 def through_sends(nodes: TraceNodes) -> TraceNodes:
@@ -119,10 +126,13 @@ def through_sends(nodes: TraceNodes) -> TraceNodes:
     )
 
 
-def read_nodes(files: TraceFiles) -> TraceNodes:
-    """All ranks' nodes; each file makes sense by itself, and names NPUs that are there."""
+def read_nodes(files: TraceFiles, size: int | None) -> TraceNodes:
+    """All ranks' nodes; each file makes sense by itself, and names NPUs that are there.
+
+    `size` is that of the buffer whose chunks messages name if they say no size of their own.
+    """
     files.expect(len(files))
-    parts = [_Rank(files, rank) for rank in range(len(files))]
+    parts = [_Rank(files, rank, size) for rank in range(len(files))]
     firsts = np.cumsum([0, *(len(part.number) for part in parts)], dtype=np.int64)
     any_data = any(part.has_data for part in parts)
     labelled = all(part.chunks is not None for part in parts)
@@ -154,7 +164,7 @@ def read_nodes(files: TraceFiles) -> TraceNodes:
 class _Rank:
     """The nodes of one file, with waits as positions in it: first those for data."""
 
-    def __init__(self, files: TraceFiles, rank: int) -> None:
+    def __init__(self, files: TraceFiles, rank: int, size: int | None) -> None:
         _, nodes = files.read(rank)
         with naming(files.path(rank)):
             nodes.check()
@@ -162,7 +172,7 @@ class _Rank:
             self.number = nodes.id
             self.kind = nodes.type
             self.peer = np.where(nodes.type == COMM_SEND, nodes.comm_dst, nodes.comm_src)
-            self.size = nodes.comm_size
+            self.size = self._sizes(nodes, size)
             self.tag = nodes.comm_tag
             self._check_messages(rank, len(files))
         self._find_waits(nodes)
@@ -184,12 +194,36 @@ class _Rank:
                 f"node {nodes.id[node]} is of type {nodes.type[node]}; an algorithm has only "
                 "COMM_SEND, COMM_RECV and COMP"
             )
+        counted = nodes.present & HAS_CHUNKS == HAS_CHUNKS
         for kind, end in ((COMM_SEND, HAS_DST), (COMM_RECV, HAS_SRC)):
             bits = end | HAS_SIZE | HAS_TAG
-            for node in np.flatnonzero((nodes.type == kind) & (nodes.present & bits != bits))[:1]:
+            there = nodes.present | np.where(counted, HAS_SIZE, 0).astype(nodes.present.dtype)
+            for node in np.flatnonzero((nodes.type == kind) & (there & bits != bits))[:1]:
                 raise InputError(
                     f"node {nodes.id[node]} lacks one of comm_src or comm_dst, comm_size, comm_tag"
                 )
+
+    @staticmethod
+    def _sizes(nodes: _core.ChakraNodes, size: int | None) -> Int64:
+        """Bytes of messages; those of messages that only count chunks follow from the buffer's."""
+        moves = (nodes.type == COMM_SEND) | (nodes.type == COMM_RECV)
+        counted = np.flatnonzero(moves & (nodes.present & HAS_SIZE == 0))
+        if len(counted) == 0:
+            return nodes.comm_size
+        if size is None:
+            raise InputError(
+                f"node {nodes.id[counted[0]]} has no comm_size, only chunks of a buffer; say how "
+                "large that is with --size"
+            )
+        count, total = nodes.msg_chunk_cnt[counted], nodes.total_chunk_cnt[counted]
+        for node in np.flatnonzero((count < 1) | (count > total))[:1]:
+            raise InputError(
+                f"node {nodes.id[counted[node]]} moves {count[node]} of {total[node]} chunks; "
+                f"expected 1 to {max(total[node], 1)}"
+            )
+        sizes = nodes.comm_size.copy()
+        sizes[counted] = size // total * count
+        return sizes
 
     def _check_messages(self, rank: int, ranks: int) -> None:
         moves = (self.kind == COMM_SEND) | (self.kind == COMM_RECV)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,14 +13,16 @@ from weft.collective import MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
 from weft.errors import FormatError
 from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._columns import ragged
-from weft.formats.chakra._flows import Flows
+from weft.formats.chakra._flows import Flows, TraceFlow
 from weft.formats.imported import Hints
 
 Int64 = NDArray[np.int64]
 
+_MOST_NODES = 1 << 15  # of a rank: sets of those before each take up to 128 MiB
+
 
 def labelled(
-    flows: Flows, kind: str, group: Sequence[int], hints: Hints
+    trace: TraceFlow, flows: Flows, kind: str, group: Sequence[int], hints: Hints
 ) -> tuple[Flows, Carried] | None:
     """What messages carry, by the numbers they have; None if they have none that say it.
 
@@ -45,8 +48,10 @@ def labelled(
         return None
     message = np.repeat(np.arange(len(first)), count)
     chunk = ragged(first, count).astype(np.int32)
-    numbers = np.arange(whole, dtype=np.int32)
-    return replace(flows, message=message, part=chunk), Carried(demand, numbers)
+    found = replace(flows, message=message, part=chunk)
+    if demand.chunks.reduce.any() and np.diff(flows.nodes.firsts).max() <= _MOST_NODES:
+        found = _summed(trace, found, group)
+    return found, Carried(demand, np.arange(whole, dtype=np.int32))
 
 
 def _size(flows: Flows, count: Int64, whole: int) -> int:
@@ -67,3 +72,50 @@ def _demand(
     if whole % shares == 0:
         return Collective.of(kind, group, size, whole // shares, hints.root)
     return all_reduce_of(group, size, whole) if kind == "all-reduce" else None
+
+
+def _summed(trace: TraceFlow, flows: Flows, group: Sequence[int]) -> Flows:
+    """Whose contributions each row has: those of the same chunk that came before it.
+
+    Writers let a node wait for whatever their program did before it, of whatever chunk, so that
+    what a whole message waits for says nothing of one chunk.
+    """
+    nodes, messages = flows.nodes, flows.messages
+    before = _nodes_before(trace)
+    own = {npu: 1 << rank for rank, npu in enumerate(group)}
+    everyone = (1 << len(own)) - 1
+    arrived: dict[tuple[int, int], int] = defaultdict(int)  # by NPU and chunk: COMM_RECVs, as bits
+    sums: dict[tuple[int, int], int] = {}  # by COMM_RECV and chunk
+    found = [0] * len(flows.message)
+    levels = trace.levels()[messages.send[flows.message]]
+    for row in np.argsort(levels, kind="stable").tolist():
+        message, chunk = int(flows.message[row]), int(flows.part[row])
+        send, recv = int(messages.send[message]), int(messages.recv[message])
+        npu, to = int(nodes.npu[send]), int(nodes.npu[recv])
+        has = own.get(npu, 0)
+        earlier, first = before[send] & arrived[npu, chunk], int(nodes.firsts[npu])
+        while earlier:
+            has |= sums[first + earlier.bit_length() - 1, chunk]
+            earlier ^= 1 << earlier.bit_length() - 1
+        found[row] = sums[recv, chunk] = has
+        arrived[to, chunk] |= 1 << recv - int(nodes.firsts[to])
+    words = flows.contributors.shape[1]
+    packed = b"".join(has.to_bytes(8 * words, "little") for has in found)
+    return replace(
+        flows,
+        complete=np.array([has == everyone for has in found], dtype=np.bool_),
+        contributors=np.frombuffer(packed, dtype=np.uint64).reshape(len(found), words),
+        by_row=True,
+    )
+
+
+def _nodes_before(trace: TraceFlow) -> list[int]:
+    """For each node those of its rank that have ended when it starts, as bits."""
+    nodes = trace.nodes
+    before = [0] * len(nodes)
+    offsets, waits = nodes.offsets.tolist(), nodes.waits.tolist()
+    place = (np.arange(len(nodes)) - nodes.firsts[nodes.npu]).tolist()
+    for node in np.argsort(trace.levels(), kind="stable").tolist():
+        for earlier in waits[offsets[node] : offsets[node + 1]]:
+            before[node] |= before[earlier] | 1 << place[earlier]
+    return before

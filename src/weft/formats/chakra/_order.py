@@ -29,8 +29,9 @@ def ordered(trace: TraceFlow, flows: Flows, carried: Carried) -> Ordered:
     order = np.lexsort((np.arange(len(depth)), depth))
     message = flows.message[order]
     chunk = carried.chunk[flows.part[order]].astype(np.int32)
-    reduce = carried.demand.chunks.reduce[chunk] & ~flows.complete[message]
-    rows = _Rows(message, chunk, flows.src[order], flows.dst[order], reduce)
+    content = flows.content[order]
+    reduce = carried.demand.chunks.reduce[chunk] & ~flows.complete[content]
+    rows = _Rows(message, content, chunk, flows.src[order], flows.dst[order], reduce)
     done = _with_scratch(rows, flows)
     return replace(done, transfers=with_deps(trace, done, _node_chunks(flows, carried)))
 
@@ -46,6 +47,7 @@ def _node_chunks(flows: Flows, carried: Carried) -> Int32:
 @dataclass(frozen=True, eq=False)
 class _Rows:
     message: Int64
+    content: Int64
     chunk: Int32
     src: Int32
     dst: Int32
@@ -98,8 +100,8 @@ def _added_before(rows: _Rows, flows: Flows) -> Int64:
         more[more] = sent[at[more]] // count == cell[count:][asked[more]]
         until[asked[~more & early]] = count
         asked, at, early = asked[more], at[more], early[more]
-        has = flows.contributors[rows.message[senders[at]]]
-        waits = ((flows.contributors[rows.message[asked]] & ~has) == 0).all(axis=1)
+        has = flows.contributors[rows.content[senders[at]]]
+        waits = ((flows.contributors[rows.content[asked]] & ~has) == 0).all(axis=1)
         until[asked[waits & early]] = senders[at[waits & early]]
         asked, at, early = asked[~waits], at[~waits] + 1, np.ones(int((~waits).sum()), np.bool_)
     return until

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.collective import Chunks, Collective, Sets
-from weft.errors import FormatError
+from weft.errors import FormatError, UnclearError
 from weft.formats.chakra._carried import ALIGNMENTS, Carried, same_chunk
-from weft.formats.chakra._flows import Flows
+from weft.formats.chakra._flows import ADVICE, Flows
 from weft.formats.imported import Hints
 from weft.units import format_size
 
@@ -81,6 +81,13 @@ class _Sums:
         return reached
 
 
+def _received(flows: Flows, group: Sequence[int]) -> int:
+    """Bytes that the NPU of the group receives that receives least: all of the buffer, or more."""
+    nodes, recv = flows.nodes, flows.messages.recv
+    bytes_ = np.bincount(nodes.npu[recv], weights=nodes.size[recv], minlength=len(nodes.files))
+    return int(bytes_[list(group)].min())
+
+
 def _demand(
     flows: Flows, group: Sequence[int], hints: Hints, sizes: list[int]
 ) -> tuple[Collective, list[int]]:
@@ -88,10 +95,13 @@ def _demand(
     where = flows.nodes.path(0)
     total = sum(sizes)
     if hints.size is not None and hints.size != total:
-        raise FormatError(
+        sentence = (
             f"{where}: the messages sum {format_size(total)} of the all-reduce, but --size says "
             f"{format_size(hints.size)}"
         )
+        if _received(flows, group) < hints.size:
+            raise FormatError(sentence)
+        raise UnclearError(f"{sentence}; if that is right, {ADVICE}")
     if hints.chunks is not None and hints.chunks * len(group) != len(sizes):
         raise FormatError(
             f"{where}: the messages sum {len(sizes)} chunks among {len(group)} NPUs, but --chunks "

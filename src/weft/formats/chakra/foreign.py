@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
-from weft.errors import FormatError, InputError, unknown_name
+from weft.errors import FormatError, InputError, UnclearError, unknown_name
 from weft.formats.chakra._carried import Carried, carried, direction_of
 from weft.formats.chakra._files import TraceFiles, naming
-from weft.formats.chakra._flows import BOTH, COLLECT, SPREAD, Flows, TraceFlow
+from weft.formats.chakra._flows import ADVICE, BOTH, COLLECT, SPREAD, Flows, TraceFlow
 from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
 from weft.formats.chakra._pairs import by_pairs
+from weft.formats.chakra._reach import out_of_reach
 from weft.formats.chakra._sums import all_reduced
 from weft.formats.imported import Hints, Imported
 from weft.verify import verify
@@ -34,7 +35,7 @@ def read_foreign(path: Path, files: TraceFiles, hints: Hints) -> Imported:
     if hints.collective is not None and hints.collective not in PATTERNS:
         raise unknown_name("collective", hints.collective, PATTERNS)
     with naming(path):
-        nodes = read_nodes(files)  # a workload says so, whatever the hints
+        nodes = read_nodes(files, hints.size)  # a workload says so, whatever the hints
         if hints.collective is None:
             raise FormatError(
                 f"{files.path(0)}: the trace has messages, but does not say of which collective; "
@@ -59,6 +60,7 @@ class _Reader:
 
     def read(self) -> Imported:
         outcome: Imported | FormatError | None = None  # of the first way
+        trace = self._trace
         for way in (self._by_labels, self._by_flow, self._by_pairs, self._through_sends):
             try:
                 found = way()
@@ -71,23 +73,30 @@ class _Reader:
         if not isinstance(outcome, Imported):
             assert outcome is not None
             raise outcome
-        self._blame_tags(outcome)
+        self._check_clear(outcome, trace)
         return outcome
 
-    def _blame_tags(self, found: Imported) -> None:
-        """Say so if what is wrong may come from tags that are used twice."""
+    def _check_clear(self, found: Imported, trace: TraceFlow) -> None:
+        """Raise if what is wrong may be the way in which messages were read."""
         doubtful = self._messages.doubtful
-        if doubtful < 0:
-            return
-        raise self._nodes.error(
-            doubtful,
-            "has the tag, size and ends of another message, and no dependency says which comes "
-            f"first; in order of the file {found.violation()}; give each message a tag of its own",
-        )
+        if doubtful >= 0:
+            raise self._nodes.unclear(
+                doubtful,
+                "has the tag, size and ends of another message, and no dependency says which "
+                f"comes first; in order of the file {found.violation()}; give each message a tag "
+                "of its own",
+            )
+        told = self._nodes.chunks is not None and not PATTERNS[self._kind].own_buffers
+        one_chunk = (self._nodes.size[self._messages.send] == self._hints.size).all()
+        if not (told or one_chunk or out_of_reach(trace, found.algorithm.chunks)):
+            raise UnclearError(
+                f"{self._path}: cannot tell whether this is right: as its messages were read "
+                f"{found.violation()}, but they may carry other chunks; {ADVICE}"
+            )
 
     def _by_labels(self) -> Imported | None:
         flows = self._follow(parts=False)
-        found = labelled(flows, self._kind, self._group, self._hints)
+        found = labelled(self._trace, flows, self._kind, self._group, self._hints)
         return None if found is None else self._imported(*found)
 
     def _through_sends(self) -> Imported | None:
