@@ -8,7 +8,7 @@ from pathlib import Path
 from astra_model import COMP, RECV, SEND, attributes, run_bundle
 
 from weft.algorithm import Algorithm
-from weft.formats.astra_sim import _Job
+from weft.formats.astra_sim import chosen
 
 Held = Counter  # of contributions, by the NPU that gave them
 
@@ -16,15 +16,16 @@ Held = Counter  # of contributions, by the NPU that gave them
 class Data:
     """What lies at each place of each rank; a trace's tags say which message is which."""
 
-    def __init__(self, algorithm: Algorithm, rows) -> None:
-        self.rows = rows
+    def __init__(self, algorithm: Algorithm, form) -> None:
+        self.rows, self.parts = form.rows, range(form.parts)
         self.chunks = algorithm.chunks
         self.held: dict[tuple[int, int], Held] = {}
         for chunk in range(len(self.chunks)):
             owners = self.chunks.members(self.chunks.pre[chunk]).tolist()
             for npu in owners:
                 giver = npu if self.chunks.reduce[chunk] else min(owners)
-                self.held[npu, chunk] = Counter([giver])
+                for part in self.parts:
+                    self.held[npu, chunk * len(self.parts) + part] = Counter([giver])
         self.moving: dict[int, Held] = {}
         self.received: dict[tuple[int, int], int] = {}  # by rank and node: the row
 
@@ -63,15 +64,17 @@ class Data:
             owners = self.chunks.members(self.chunks.pre[chunk]).tolist()
             whole = Counter(owners if self.chunks.reduce[chunk] else [min(owners)])
             for npu in self.chunks.members(self.chunks.post[chunk]).tolist():
-                assert self.held[npu, chunk] == whole, (chunk, npu)
+                for part in self.parts:
+                    place = chunk * len(self.parts) + part
+                    assert self.held[npu, place] == whole, (chunk, npu, part)
         assert not self.moving
 
 
 def run_with_data(algorithm: Algorithm, folder: Path, *, topology=None, **how) -> int:
     """The time of a run of the exported bundle, whose results are checked."""
-    job = _Job.of(algorithm, topology)
+    job = chosen(algorithm, topology)
     second = how.get("which", "") == "npus-"
-    data = Data(algorithm, (job.npus if second else job.main).rows)
+    data = Data(algorithm, job.npus if second else job.main)
     run = run_bundle(folder, listener=data, **how)
     data.check()
     return run.time

@@ -82,8 +82,9 @@ def _print(bundle: Bundle) -> None:
         ("also for", ", ".join(_others(bundle)) or "no other backend"),
     ):
         table.add_row(*map(Text, row))
-    if bundle.planned_ns is not None:
-        table.add_row(Text("planned time"), Text(format_time(round(bundle.planned_ns * 1000))))
+    for name, time in (("planned", bundle.planned_ns), ("predicted", bundle.predicted_ns)):
+        if time is not None:
+            table.add_row(Text(f"{name} time"), Text(format_time(round(time * 1000))))
     console = Console()
     console.print(table)
     for note in bundle.notes:

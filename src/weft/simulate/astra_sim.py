@@ -71,7 +71,7 @@ def simulate_astra_sim(
     with running(path):
         graph = _core.RunGraph(parts)
         devices = np.array(npus, dtype=np.int32)
-        run = _core.run_astra_traces(graph, plain, aware, devices, _dimensions(record))
+        run = _core.run_astra_traces(graph, plain, aware, devices, dimensions_of(record))
     model = f"astra-sim {'aware' if aware else 'unaware'}"
     name = " x ".join(
         f"{kind} of {size}" for kind, size in zip(record.topology, record.npus_count, strict=True)
@@ -109,7 +109,7 @@ def _npus(group: Sequence[int] | None, there_are: int) -> list[int] | None:
     return npus
 
 
-def _dimensions(record: AstraNetwork) -> list[_core.AstraDimension]:
+def dimensions_of(record: AstraNetwork) -> list[_core.AstraDimension]:
     """As ASTRA-sim computes them, in this order: its times come from these very doubles."""
     return [
         _core.AstraDimension(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +26,21 @@ from weft.formats.astra_sim._files import (
 )
 from weft.formats.astra_sim._forms import Form, between_npus, by_links
 from weft.formats.astra_sim._ns3 import ns3_network
+from weft.formats.astra_sim._prediction import predicted_ns
 from weft.formats.astra_sim._readme import readme
 from weft.formats.astra_sim._routing import routed
 from weft.formats.astra_sim._rows import Rows, rows_of
 from weft.formats.astra_sim._shapes import Shape, shapes_of
 from weft.formats.astra_sim._traces import (
     Call,
+    algorithm_traces,
     call_of,
     participants,
-    write_algorithm,
     write_workload,
 )
 from weft.formats.chakra._columns import TAGS
 from weft.topology import Topology
+from weft.units import PS_PER_NS
 
 __all__ = ["BUNDLE_NAME", "Bundle", "export"]
 
@@ -47,6 +50,9 @@ BUNDLE_NAME = re.compile(
     r"|ns3-(topology|config)\.txt|ns3-logical\.json"
 )
 _BINARY = "AstraSim_Analytical_Congestion_Aware"
+_NEAR = 0.01  # what a run may be off the plan before more messages are tried
+_MOST_PARTS = 64
+_MOST_SPLIT = 1 << 18  # messages: ASTRA-sim takes minutes for more
 _NPUS = "npus-"  # the second set of traces, for backends that route through switches themselves
 
 
@@ -74,6 +80,10 @@ class Bundle:
         Whether there are files for the congestion-unaware and the ns-3 backend.
     planned_ns
         The plan's time; None if the algorithm has none.
+    predicted_ns
+        The time that the congestion-aware backend will print; None for bundles too large to run.
+    parts
+        Messages that each chunk is sent in.
     bytes
         Of all traces.
     notes
@@ -90,6 +100,8 @@ class Bundle:
     unaware: bool
     ns3: bool
     planned_ns: float | None
+    predicted_ns: int | None
+    parts: int
     bytes: int
     notes: tuple[str, ...]
 
@@ -136,9 +148,29 @@ def export(
         The folder cannot be written.
     """
     target = Path(folder)
-    job = _Job.of(algorithm, topology)
+    job = chosen(algorithm, topology)
     with new_folder(target, BUNDLE_NAME) as place:
         return _write(job, place, target, progress)
+
+
+def chosen(algorithm: Algorithm, topology: Topology | None) -> _Job:
+    """The form whose time comes near the plan's with the fewest messages.
+
+    ASTRA-sim passes on whole messages where switches of the plan cut through: the smaller they
+    are, the less that takes.
+    """
+    best = _Job.of(algorithm, topology)
+    while best.predicted is not None and best.in_parts and best.lateness > _NEAR:
+        parts = 2 * best.main.parts
+        if parts > _MOST_PARTS or 2 * len(best.main.rows) > _MOST_SPLIT:
+            break
+        if parts > int(algorithm.chunks.bytes.min()):
+            break
+        other = _Job.of(algorithm, topology, parts)
+        if other.lateness > best.lateness - _NEAR / 4:
+            break
+        best = other
+    return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +186,7 @@ class _Job:
     relayed: bool  # whether NPUs pass on what was not planned that way
 
     @classmethod
-    def of(cls, algorithm: Algorithm, topology: Topology | None) -> _Job:
+    def of(cls, algorithm: Algorithm, topology: Topology | None, parts: int = 1) -> _Job:
         network = _network(algorithm, topology)
         if network.nodes < 2:
             raise InputError(f"{network.name} has one NPU; ASTRA-sim needs at least two")
@@ -165,15 +197,39 @@ class _Job:
         shapes = shapes_of(network)
         named = shapes is not None and len(shapes) == 1
         main = npus = (
-            between_npus(rows, network, cost, shapes or ())
+            between_npus(rows, network, cost, shapes or (), parts)
             if named
-            else by_links(rows, network, cost)
+            else by_links(rows, network, cost, parts)
         )
         if not named and (network.switches or main.notes):
             npus = between_npus(rows, network, cost, shapes or ())
         if len(main.rows) >= TAGS:
             raise InputError(f"{len(main.rows)} messages; ASTRA-sim can tell {TAGS - 1} apart")
         return cls(algorithm, network, call_of(algorithm.demands), shapes, main, npus, relayed)
+
+    @cached_property
+    def predicted(self) -> int | None:
+        """The time of `main` in nanoseconds, if that can be found out."""
+        ranks = participants(self.main, self.algorithm.demands)
+        return predicted_ns(self.main, self.traces(self.main), ranks)
+
+    def traces(self, form: Form) -> Iterator[bytes]:
+        """The traces of the ranks that take part."""
+        ranks = participants(form, self.algorithm.demands)
+        return algorithm_traces(form, self.call, ranks, self.algorithm.chunks)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether smaller messages could bring the time nearer to the plan's."""
+        cost = self.algorithm.cost if self.algorithm.timed else None
+        return cost is not None and cost.switching == "cut-through" and self.topology.switches > 0
+
+    @property
+    def lateness(self) -> float:
+        """By which part of the plan's time the predicted one is longer."""
+        if self.predicted is None or not self.algorithm.timed:
+            return 0.0
+        return self.predicted * PS_PER_NS / max(self.algorithm.time, 1) - 1
 
     @property
     def unaware(self) -> tuple[Shape, ...] | None:
@@ -197,13 +253,28 @@ class _Job:
     def _about_plan(self, cost: CostModel) -> Iterator[str]:
         if cost.latency_model == "blocking":
             yield "planned with α that blocks the link; ASTRA-sim does not let it"
+        if abs(self.lateness) > _NEAR:
+            yield f"{self.lateness:+.1%} on the planned time: {self._reason(cost)}"
         if cost.switching == "cut-through" and self.topology.switches:
             yield "planned with cut-through switches; here each stores and forwards, link by link"
+            if self.main.parts > 1:
+                yield f"chunks are sent in {self.main.parts} messages, to be passed on sooner"
         if self.topology.buffers:
             yield "the limits of switch buffers are ignored"
         held = int(np.count_nonzero(self.main.pace.gate))
         if held:
             yield f"{held} sends wait 1 ns, so that each link keeps the plan's order"
+
+    def _reason(self, cost: CostModel) -> str:
+        """Why the predicted time is not the planned one: what applies, the largest first."""
+        reasons = []
+        if self.in_parts:
+            reasons.append("switches pass messages on only when they have them whole")
+        if cost.latency_model == "blocking":
+            reasons.append("α does not block links")
+        if self.main.delay is not None:
+            reasons.append("latencies are rounded to microseconds")
+        return "; ".join(reasons) or "what takes no time in the plan takes 1 ns"
 
     def _about_call(self) -> Iterator[str]:
         demands = self.algorithm.demands
@@ -256,7 +327,7 @@ def _write(job: _Job, place: Path, target: Path, progress: _core.Progress | None
     planned = job.algorithm.time if job.algorithm.timed else None
     _put(place, "network.yml", network_yml(main.shapes))
     _put(place, "memory.json", MEMORY)
-    _put(place, "run.sh", run_script(main.ranks, unaware, planned))
+    _put(place, "run.sh", run_script(main.ranks, unaware, planned, job.predicted))
     mode = (place / "run.sh").stat().st_mode
     (place / "run.sh").chmod(mode | (mode & 0o444) >> 2)  # who may read it may run it
     bundle = Bundle(
@@ -270,6 +341,8 @@ def _write(job: _Job, place: Path, target: Path, progress: _core.Progress | None
         unaware is not None,
         not isinstance(ns3, str),
         None if planned is None else planned / 1000,
+        job.predicted,
+        main.parts,
         written,
         tuple(notes),
     )
@@ -286,10 +359,13 @@ def _write_set(
     _put(place, f"{prefix}system.json", system_json(job.call.kind, f"{prefix}algorithm"))
     if len(ranks) < form.ranks:
         _put(place, f"{prefix}groups.json", groups_json(ranks))
-    offset = job.algorithm.chunks.offset
-    return write_workload(place, f"{prefix}workload", form, job.call, ranks) + write_algorithm(
-        place, f"{prefix}algorithm", form, job.call, ranks, offset, progress
-    )
+    written = write_workload(place, f"{prefix}workload", form, job.call, ranks)
+    for rank, trace in enumerate(job.traces(form)):
+        if progress is not None:
+            progress.report(rank, len(ranks))
+        (place / f"{prefix}algorithm.{rank}.et").write_bytes(trace)
+        written += len(trace)
+    return written
 
 
 def _put(place: Path, name: str, text: str) -> None:

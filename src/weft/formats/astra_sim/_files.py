@@ -11,7 +11,6 @@ from weft.formats.astra_sim._rows import Int64
 from weft.formats.astra_sim._shapes import Shape
 from weft.formats.astra_sim._traces import GROUP
 
-_GB = 1 << 30
 MEMORY = '{"memory-type": "NO_MEMORY_EXPANSION"}\n'
 
 
@@ -20,8 +19,8 @@ def network_yml(shapes: Sequence[Shape]) -> str:
     columns = {
         "topology": [shape.name for shape in shapes],
         "npus_count": [str(shape.size) for shape in shapes],
-        "bandwidth": [_decimal(shape.bandwidth / _GB) for shape in shapes],
-        "latency": [_decimal(shape.latency / 1000) for shape in shapes],
+        "bandwidth": [_decimal(shape.gb) for shape in shapes],
+        "latency": [_decimal(shape.ns) for shape in shapes],
     }
     units = {"bandwidth": "  # GB/s, 1 GB = 2^30 B", "latency": "  # ns"}
     return "".join(
@@ -116,13 +115,17 @@ esac
 """
 
 
-def run_script(ranks: int, unaware: tuple[str, int] | None, planned: int | None) -> str:
+def run_script(
+    ranks: int, unaware: tuple[str, int] | None, planned: int | None, predicted: int | None
+) -> str:
     """The script; `unaware` is the set of traces and how many ranks it has, if there is one."""
     other = ""
     if unaware is not None:
         prefix, count = unaware
         other = _UNAWARE.replace("@SET@", prefix).replace("@RANKS@", str(count))
     time = "" if planned is None else f", planned {planned / 1000:.3f} ns"
+    if predicted is not None:
+        time += f", predicted {predicted} ns"
     return (
         _RUN.replace("@RANKS@", str(ranks)).replace("@UNAWARE@\n", other).replace("@PLANNED@", time)
     )

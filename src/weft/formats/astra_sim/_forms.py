@@ -11,7 +11,17 @@ from weft.algorithm import Routes
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats.astra_sim._pace import Pace, paced
-from weft.formats.astra_sim._rows import Cut, Int32, Int64, Pieces, Rows, cut, merged, running_max
+from weft.formats.astra_sim._rows import (
+    Cut,
+    Int32,
+    Int64,
+    Pieces,
+    Rows,
+    cut,
+    merged,
+    running_max,
+    split,
+)
 from weft.formats.astra_sim._shapes import Shape
 from weft.topology import Topology
 from weft.units import PS_PER_US, format_bandwidth, format_time
@@ -35,6 +45,8 @@ class Form:
         Microseconds from each message's arrival to its use; None if there are none.
     shapes
         The network file's dimensions; none where the network is said in another way.
+    parts
+        Messages that each chunk is sent in.
     notes
         What is not as it was planned, in words.
     """
@@ -44,6 +56,7 @@ class Form:
     pace: Pace
     delay: Int32 | None
     shapes: tuple[Shape, ...]
+    parts: int
     notes: tuple[str, ...]
 
 
@@ -55,18 +68,23 @@ def tracks(topology: Topology, cost: CostModel | None) -> bool:
 
 
 def between_npus(
-    rows: Rows, topology: Topology, cost: CostModel | None, shapes: tuple[Shape, ...]
+    rows: Rows,
+    topology: Topology,
+    cost: CostModel | None,
+    shapes: tuple[Shape, ...],
+    parts: int = 1,
 ) -> Form:
-    """One message a row, from NPU to NPU: the backend knows the network and routes it."""
+    """Messages from NPU to NPU: the backend knows the network and routes them."""
+    rows = split(rows, parts)
     links = _first_links(rows)
     push = _push(rows.bytes, topology.bandwidth[links]) if tracks(topology, cost) else None
     fastest = max((shape.bandwidth for shape in shapes), default=0)
     pace = paced(rows, links, push, rows.bytes < _bytes_a_ns(fastest))
-    return Form(topology.npus, rows, pace, None, shapes, ())
+    return Form(topology.npus, rows, pace, None, shapes, parts, ())
 
 
-def by_links(rows: Rows, topology: Topology, cost: CostModel | None) -> Form:
-    """One message a link; every pair of nodes with a link is a pair of FullyConnected ranks."""
+def by_links(rows: Rows, topology: Topology, cost: CostModel | None, in_parts: int = 1) -> Form:
+    """Messages over one link each; nodes with a link are a pair of FullyConnected ranks."""
     messages, parts = cut(rows, _single_links(rows.routes, topology))
     link = _links_of(rows, parts)
     speeds = _Speeds.of(topology, np.unique(link[parts.piece >= 0]))
@@ -78,6 +96,7 @@ def by_links(rows: Rows, topology: Topology, cost: CostModel | None) -> Form:
         same = _transmissions(messages, parts, rows)
         messages = merged(messages, same)
         link = link[same == np.arange(len(same))]
+    messages, link = split(messages, in_parts), np.repeat(link, in_parts)
     exact = tracks(topology, cost) and error == 0 and not speeds.parallel
     push = _push(messages.bytes, speeds.bandwidth[link]) if exact else None
     sized = replace(messages, bytes=_scaled(messages, speeds, link))
@@ -91,6 +110,7 @@ def by_links(rows: Rows, topology: Topology, cost: CostModel | None) -> Form:
         pace,
         _whole_us(delay),
         (shape,),
+        in_parts,
         tuple(_notes(topology, cost, speeds, error)),
     )
 

@@ -36,6 +36,8 @@ def readme(
         )
     )
     time = f", planned {format_time(algorithm.time)}" if algorithm.timed else ""
+    if bundle.predicted_ns is not None:
+        time += f", predicted for ASTRA-sim {format_time(bundle.predicted_ns * 1000)}"
     lines = [
         f"{what} on {topology.name}{time}; written by Weft for ASTRA-sim.",
         "",

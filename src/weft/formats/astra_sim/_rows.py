@@ -189,6 +189,40 @@ def cut(rows: Rows, pieces: Pieces) -> tuple[Rows, Cut]:
     return messages, Cut(owner, piece, first, last)
 
 
+def split(rows: Rows, count: int) -> Rows:
+    """Each row as `count` messages that follow each other, with places of their own.
+
+    A row of fewer bytes than that makes as many messages of at least one byte.
+    """
+    if count == 1:
+        return rows
+    owner = np.repeat(np.arange(len(rows), dtype=np.int64), count)
+    part = np.tile(np.arange(count, dtype=np.int64), len(rows))
+    bytes_, offsets, deps = rows.bytes[owner], rows.dep_offsets, rows.deps
+    if offsets is not None and deps is not None:  # what waits for a row waits for all of it
+        waits = np.diff(offsets)[owner]
+        deps = np.repeat(deps[ragged(offsets[:-1][owner], waits)] * count, count)
+        deps += np.tile(np.arange(count), len(deps) // count)
+        offsets = np.concatenate([[0], np.cumsum(waits * count)]).astype(np.int64)
+    return replace(
+        rows,
+        chunk=(rows.chunk[owner] * count + part).astype(np.int32),
+        src=rows.src[owner],
+        dst=rows.dst[owner],
+        reduce=rows.reduce[owner],
+        bytes=np.maximum(bytes_ * (part + 1) // count - bytes_ * part // count, 1),
+        reads=(rows.reads[owner] * count + part).astype(np.int32),
+        writes=(rows.writes[owner] * count + part).astype(np.int32),
+        places=rows.places * count,
+        route=rows.route[owner],
+        dep_offsets=offsets,
+        deps=deps,
+        start=None if rows.start is None else rows.start[owner] + part,  # only the order matters
+        ready=rows.ready[owner],
+        fresh=rows.fresh[owner],
+    )
+
+
 def _cut_deps(
     rows: Rows, owner: Int64, first: Bool, last: Bool, final: Int64
 ) -> tuple[Int64 | None, Int64 | None]:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from weft.errors import InputError
 from weft.topology import Topology
+from weft.topology.astra import BYTES_PER_GB
 from weft.topology.dimensions import Dimension, product
+from weft.units import PS_PER_NS
 
 NAMES = {"ring": "Ring", "fc": "FullyConnected", "switch": "Switch"}
 
@@ -23,6 +25,16 @@ class Shape:
     size: int
     bandwidth: int
     latency: int
+
+    @property
+    def gb(self) -> float:
+        """Bandwidth as the file has it."""
+        return self.bandwidth / BYTES_PER_GB
+
+    @property
+    def ns(self) -> float:
+        """Latency as the file has it."""
+        return self.latency / PS_PER_NS
 
 
 def shapes_of(topology: Topology) -> tuple[Shape, ...] | None:

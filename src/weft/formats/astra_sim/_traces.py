@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from weft import _core
-from weft.collective import Collective
+from weft.collective import Chunks, Collective
 from weft.formats.astra_sim._forms import Form
 from weft.formats.astra_sim._rows import Int32, Int64
 from weft.formats.chakra._attributes import CHAKRA_VERSION
@@ -95,17 +95,9 @@ def participants(form: Form, demands: Sequence[Collective]) -> Int64:
     return np.unique(np.concatenate([form.rows.src, form.rows.dst, *members]))
 
 
-def write_algorithm(
-    place: Path,
-    prefix: str,
-    form: Form,
-    call: Call,
-    ranks: Int64,
-    offset: Int64,
-    progress: _core.Progress | None,
-) -> int:
-    """Write one trace for each of `ranks`, numbered from 0; returns their bytes."""
-    rows, counts = form.rows, _counts(form, call, offset)
+def algorithm_traces(form: Form, call: Call, ranks: Int64, chunks: Chunks) -> Iterator[bytes]:
+    """One trace for each of `ranks`, numbered from 0."""
+    rows, counts = form.rows, _counts(form, call, _offsets(chunks, form.parts))
     sizes = np.zeros(max(len(rows), rows.places), dtype=np.int64)
     sizes[: len(rows)] = rows.bytes
     plan = _core.ChakraPlan(
@@ -126,14 +118,16 @@ def write_algorithm(
         piece_index=counts.index,
         pieces=counts.total,
     )
-    written = 0
     for rank in range(len(ranks)):
-        if progress is not None:
-            progress.report(rank, len(ranks))
-        trace = _core.write_chakra(CHAKRA_VERSION, [], plan.nodes(rank))
-        (place / f"{prefix}.{rank}.et").write_bytes(trace)
-        written += len(trace)
-    return written
+        yield _core.write_chakra(CHAKRA_VERSION, [], plan.nodes(rank))
+
+
+def _offsets(chunks: Chunks, parts: int) -> Int64:
+    """Where each part of each chunk begins."""
+    return np.concatenate(
+        [chunks.offset[:, None] + chunks.bytes[:, None] * part // parts for part in range(parts)],
+        axis=1,
+    ).reshape(-1)
 
 
 def write_workload(place: Path, prefix: str, form: Form, call: Call, ranks: Int64) -> int:
