@@ -118,6 +118,8 @@ class Bundle:
             "unaware": self.unaware,
             "ns3": self.ns3,
             "planned_us": None if self.planned_ns is None else self.planned_ns / 1000,
+            "predicted_us": None if self.predicted_ns is None else self.predicted_ns / 1000,
+            "parts": self.parts,
             "stored_bytes": self.bytes,
             "notes": list(self.notes),
         }
