@@ -15,9 +15,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from weft.quoting import MOST_QUOTED, quoted, sentence
+
 
 class WeftError(Exception):
     """Base of all errors Weft raises on purpose."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(sentence(message))
 
 
 class InputError(WeftError):
@@ -46,6 +51,7 @@ class UnreachableError(WeftError):
 def unknown_name(what: str, found: str, known: Iterable[str]) -> InputError:
     """Say that `found` is not a known `what`, and suggest the nearest known name."""
     names = sorted(known)
-    near = difflib.get_close_matches(found.lower(), names, n=1, cutoff=0.5)
+    # Nothing is near a long text, and to compare it takes its length times those of all names.
+    near = difflib.get_close_matches(found[:MOST_QUOTED].lower(), names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return InputError(f"unknown {what} '{found}'{hint} (known: {', '.join(names)})")
+    return InputError(f"unknown {what} {quoted(found)}{hint} (known: {', '.join(names)})")

@@ -10,6 +10,7 @@ import re
 from fractions import Fraction
 
 from weft.errors import InputError
+from weft.quoting import quoted
 
 PS_PER_NS = 1_000
 PS_PER_US = 1_000_000
@@ -51,7 +52,7 @@ def parse_bandwidth(text: str) -> int:
     value, unit = _split(text, "bandwidth", "50GB/s")
     match = re.fullmatch(r"([kKmMgGtTpP]?i?)(B/s|Bps|b/s|bps|bit/s)", unit)
     if not match:
-        raise InputError(f"bandwidth '{text}' has no unit Weft knows; write it like 50GB/s")
+        raise InputError(f"bandwidth {quoted(text)} has no unit Weft knows; write it like 50GB/s")
     rate = value * _prefix(match[1], text, "bandwidth", "50GB/s")
     if match[2].startswith("b"):
         rate /= 8
@@ -64,10 +65,10 @@ def parse_latency(text: str) -> int:
     if not unit and value == 0:
         return 0
     if unit not in _TIMES:
-        raise InputError(f"latency '{text}' has no unit Weft knows; write it like 0.5us")
+        raise InputError(f"latency {quoted(text)} has no unit Weft knows; write it like 0.5us")
     time = round(value * _TIMES[unit])
     if not 0 <= time <= MAX_LATENCY_PS:
-        raise InputError(f"latency '{text}' is out of range; expected 0 to 11 days")
+        raise InputError(f"latency {quoted(text)} is out of range; expected 0 to 11 days")
     return time
 
 
@@ -76,14 +77,16 @@ def parse_flops(text: str) -> int:
     value, unit = _split(text, "rate", "100TFLOP/s")
     match = re.fullmatch(r"([kKmMgGtTpP]?)(?:FLOP/s|FLOPS|FLOPs)", unit)
     if not match:
-        raise InputError(f"rate '{text}' has no unit Weft knows; write it like 100TFLOP/s")
+        raise InputError(f"rate {quoted(text)} has no unit Weft knows; write it like 100TFLOP/s")
     return _whole(value * _DECIMAL[match[1].lower()], text, "rate", MAX_FLOPS)
 
 
 def _split(text: str | float, what: str, example: str) -> tuple[Fraction, str]:
     match = _NUMBER.fullmatch(str(text))
     if not match:
-        raise InputError(f"{what} '{text}' is not a number with a unit; write it like {example}")
+        raise InputError(
+            f"{what} {quoted(text)} is not a number with a unit; write it like {example}"
+        )
     return Fraction(match[1]), match[2]
 
 
@@ -92,14 +95,16 @@ def _prefix(prefix: str, text: str | float, what: str, example: str) -> int:
         return _PREFIXES[prefix.lower()]
     except KeyError:
         raise InputError(
-            f"{what} '{text}' has no unit Weft knows; write it like {example}"
+            f"{what} {quoted(text)} has no unit Weft knows; write it like {example}"
         ) from None
 
 
 def _whole(value: Fraction, text: str | float, what: str, most: int) -> int:
     number = round(value)
     if not 0 < number <= most:
-        raise InputError(f"{what} '{text}' is out of range; expected more than 0, at most {most}")
+        raise InputError(
+            f"{what} {quoted(text)} is out of range; expected more than 0, at most {most}"
+        )
     return number
 
 

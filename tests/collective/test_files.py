@@ -142,7 +142,7 @@ WRONG_PLANS = [
     ("- {collective: permutation, size: 1, group: 0-1, to: [0, 0]}", "names rank 0 twice"),
     ("- {collective: permutation, size: 1, group: 0-1, to: [0]}", "does not name each rank"),
     ("- {1: 2}", "plan.yaml"),
-    ('- {collective: "a\\nb", size: 1}', "line 1: group 0: unknown collective 'a b'"),
+    ('- {collective: "a\\nb", size: 1}', "line 1: group 0: unknown collective 'a\\nb'"),
     ("- [", "line 1: not valid YAML"),
     ("- &a {collective: reduce, size: 1}\n- *a", "line 2: aliases"),
     (b"\xff", "line 1: is not UTF-8"),

@@ -138,8 +138,8 @@ WRONG = [
     ("weft: topology\nlinks: [", "line 2: not valid YAML"),
     ("a: &a [1]\nb: [*a, *a]\n", "line 2: aliases such as *a have no place here"),
     ("[" * 100_000, "line 1: nests deeper than 32 levels"),
-    ("weft: !!python/object:os.system x", "not valid YAML"),
-    ("weft: 2024-99-99", "not valid YAML"),
+    ("weft: !!python/object:os.system x", "tags such as"),
+    ("weft: 2024-99-99", "is not a topology file"),
     (b"weft: topology\nname: \xff\n", "line 2: is not UTF-8 text"),
     ("a: \x00", "not valid YAML"),
 ]  # fmt: skip

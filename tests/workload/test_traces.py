@@ -40,7 +40,7 @@ def refusal(folder: Path, network: str = "ring:4", **options) -> str:
         ),
         (
             [make(4, COLL, **AR, pg_name="a\nb" + "é" * 99)],
-            "w.0.et: node 4 is a collective of group 'a\\nb" + "\\xe9" * 8 + "\\...', which "
+            "w.0.et: node 4 is a collective of group 'a\\nb" + "é" * 74 + "...', which "
             "neither the trace nor a comm-group file describes; give one with --comm-group",
         ),
     ],

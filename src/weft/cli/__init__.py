@@ -20,6 +20,7 @@ from weft.cli.topo import topo
 from weft.cli.verify import verify
 from weft.cli.workload import workload
 from weft.errors import UnclearError, WeftError
+from weft.quoting import sentence
 
 __all__ = ["cli", "main"]
 
@@ -59,15 +60,15 @@ def main() -> None:
         if wants_json():
             say_error(error.format_message())
         else:
+            error.message = sentence(error.message)  # type: ignore[misc]  # its class sets it too
             error.show()
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except WeftError as error:
-        sentence = "\\n".join(str(error).splitlines())  # a path may have lines
         code = 3 if isinstance(error, UnclearError) else 2
-        say_error(sentence, code)
+        say_error(str(error), code)
         sys.exit(code)
     except MemoryError:
         say_error("not enough memory for this; try fewer chunks or NPUs")

@@ -7,9 +7,9 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from weft.algorithm import Activity
+from weft.cli.printing import cell
 from weft.cli.report import print_whole
 from weft.collective import format_group
 from weft.units import PS_PER_US, format_size, format_time
@@ -20,9 +20,9 @@ _MOST_LETTERS = 40
 
 def print_facts(path: str, facts: dict[str, Any]) -> None:
     """Print what an algorithm is."""
-    table = Table(title=Text(path), show_header=False)
+    table = Table(title=cell(path), show_header=False)
     for name, value in _facts(facts):
-        table.add_row(Text(name), Text(value))
+        table.add_row(cell(name), cell(value))
     Console().print(table)
 
 
@@ -85,7 +85,7 @@ def print_activity(activity: Activity, limit: int) -> None:
     """Print the first of an NPU's transfers, and what all of them come to."""
     facts = activity.to_dict(limit)
     timed = activity.rows.timed
-    table = Table(title=Text(_title(facts)), box=box.SIMPLE_HEAD)
+    table = Table(title=cell(_title(facts)), box=box.SIMPLE_HEAD)
     times = ("start", "end") if timed else ()
     for name in (*times, "what", "chunk", "size", "peer", "how", "link"):
         table.add_column(name, justify="left" if name in ("what", "how", "link") else "right")
@@ -93,9 +93,9 @@ def print_activity(activity: Activity, limit: int) -> None:
         cells = [_time(row["start_us"]), _time(row["end_us"])] if timed else []
         cells += [row["what"], str(row["chunk"]), format_size(row["bytes"]), str(row["peer"])]
         cells += ["sum" if row["reduce"] else "copy", row["link_name"] or ""]
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     if facts["more"]:
-        table.caption = Text(f"and {facts['more']:,} more: see --limit")
+        table.caption = cell(f"and {facts['more']:,} more: see --limit")
     print_whole(Console(), table)
 
 

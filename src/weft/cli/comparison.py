@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from weft.cli.printing import cell
 from weft.cli.report import print_whole
 from weft.compare import Comparison, Row, Run
 from weft.compare.model import WEFT, Outcome
@@ -27,13 +28,13 @@ def print_comparison(comparison: Comparison, files: list[str], *, busbw: bool) -
     room = console.width - max(map(len, labels)) - _GAP
     each = max(1, room // (widest + _GAP))
     what = "bus bandwidth in GB/s" if busbw else "time"
-    console.print(Text(f"{comparison.title}: {what}, * the best"), soft_wrap=True)
+    console.print(cell(f"{comparison.title}: {what}, * the best"), soft_wrap=True)
     for first in range(0, len(columns), each):
         print_whole(console, _table(labels, columns[first : first + each]))
     for note in notes(comparison):
-        console.print(Text(note), soft_wrap=True)
+        console.print(cell(note), soft_wrap=True)
     for file in files:
-        console.print(Text(f"saved in {file}"), soft_wrap=True)
+        console.print(cell(f"saved in {file}"), soft_wrap=True)
 
 
 def _labels(comparison: Comparison) -> list[str]:
@@ -49,25 +50,25 @@ def _column(comparison: Comparison, row: Row, *, busbw: bool) -> list[Text]:
     reached = row.weft.time / row.bound if row.bound else 1.0
     outcomes = [(WEFT, row.weft), *((name, row.baselines[name]) for name in comparison.names)]
     cells = [
-        Text(format_size(row.size)),
-        Text(bound),
+        cell(format_size(row.size)),
+        cell(bound),
         *(_cell(found, busbw=busbw, best=name == row.winner) for name, found in outcomes),
-        Text(_times(row.speedup)),
-        Text(_times(reached)),
-        Text(row.weft.method),
+        cell(_times(row.speedup)),
+        cell(_times(reached)),
+        cell(row.weft.method),
     ]
     if len(comparison.groups) > 1:
-        cells += [_cell(row.alone, busbw=busbw, best=False), Text(_times(row.gain))]
+        cells += [_cell(row.alone, busbw=busbw, best=False), cell(_times(row.gain))]
     return cells
 
 
 def _cell(found: Outcome | None, *, busbw: bool, best: bool) -> Text:
     if not isinstance(found, Run):
-        return Text("-")
+        return cell("-")
     if not found.verified:
-        return Text("WRONG", style="bold red")
+        return cell("WRONG", style="bold red")
     text = f"{found.busbw_GBps:.4g}" if busbw else format_time(found.time)
-    return Text(f"* {text}", style=_WINNER) if best else Text(text)
+    return cell(f"* {text}", style=_WINNER) if best else cell(text)
 
 
 def _times(ratio: float | None) -> str:
@@ -80,7 +81,7 @@ def _table(labels: list[str], columns: list[list[Text]]) -> Table:
     for column in columns:
         table.add_column(column[0], justify="right")
     for number, label in enumerate(labels[1:], start=1):
-        table.add_row(Text(label), *(column[number] for column in columns))
+        table.add_row(cell(label), *(column[number] for column in columns))
     return table
 
 

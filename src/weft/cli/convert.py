@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import MOST_NPUS, InputOptions, input_options
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -112,7 +112,7 @@ def convert(
         )
         return
     some = f"{len(given['ranks'])} of " if "ranks" in given else ""
-    click.echo(
+    say(
         f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
         f"{some}{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
         f"{size:,} B in {seconds:.2f} s"

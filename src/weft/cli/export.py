@@ -8,7 +8,7 @@ import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import cell, json_option, say, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -69,11 +69,10 @@ def astra_sim(
 def _print(bundle: Bundle) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from weft.units import format_size, format_time
 
-    table = Table(title=Text(bundle.folder), show_header=False)
+    table = Table(title=cell(bundle.folder), show_header=False)
     for row in (
         ("run with", f"{bundle.folder}/run.sh PATH/{bundle.binary}"),
         ("network", bundle.network),
@@ -81,14 +80,14 @@ def _print(bundle: Bundle) -> None:
         ("messages", f"{bundle.messages:,}, {format_size(bundle.bytes)} of traces"),
         ("also for", ", ".join(_others(bundle)) or "no other backend"),
     ):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(cell, row))
     for name, time in (("planned", bundle.planned_ns), ("predicted", bundle.predicted_ns)):
         if time is not None:
-            table.add_row(Text(f"{name} time"), Text(format_time(round(time * 1000))))
+            table.add_row(cell(f"{name} time"), cell(format_time(round(time * 1000))))
     console = Console()
     console.print(table)
     for note in bundle.notes:
-        click.echo(f"- {note}")
+        say(f"- {note}")
 
 
 def _others(bundle: Bundle) -> list[str]:

@@ -1,19 +1,35 @@
-"""What ``--json`` prints: one object, also where something is wrong. docs/json.md has the names."""
+"""All that commands print goes through here: what files say must not steer a terminal."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from weft.quoting import brief, sentence
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_MOST_LETTERS = 4000  # of a cell: all of a path
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line."""
+    click.echo(sentence(text), err=err)
+
+
 def say_json(figures: dict[str, Any]) -> None:
+    """Print one object, which has escapes for all but one of the control characters.
+
+    docs/json.md has the names.
+    """
     import json
 
-    click.echo(json.dumps(figures, indent=2))
+    click.echo(json.dumps(figures, indent=2).replace("\x7f", "\\u007f"))
 
 
 def wants_json() -> bool:
@@ -21,9 +37,16 @@ def wants_json() -> bool:
     return "--json" in sys.argv[1:]
 
 
-def say_error(sentence: str, exit_code: int = 2) -> None:
+def say_error(text: str, exit_code: int = 2) -> None:
     """Say what is wrong with the input: on standard error, or as JSON on standard output."""
     if wants_json():
-        say_json({"error": sentence, "exit_code": exit_code})
+        say_json({"error": sentence(text), "exit_code": exit_code})
     else:
-        click.echo(f"weft: {sentence}", err=True)
+        say(f"weft: {text}", err=True)
+
+
+def cell(text: object, style: str = "") -> Text:
+    """A text for a table: a cell, a title."""
+    from rich.text import Text
+
+    return Text(brief(text, _MOST_LETTERS), style)

@@ -65,15 +65,17 @@ def _show(title: Callable[[], str], ended: threading.Event, progress: Progress) 
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
+    from weft.quoting import sentence
+
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title(), total=None)
+        task = bar.add_task(sentence(title()), total=None)
         while not ended.wait(_BEAT_S):
             total = progress.total or None
-            bar.update(task, completed=progress.done, total=total, description=title())
+            bar.update(task, completed=progress.done, total=total, description=sentence(title()))

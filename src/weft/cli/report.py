@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from weft.cli.printing import cell
 from weft.collective import Collective, format_group
 from weft.result import GroupResult, Result
 from weft.units import PS_PER_US, format_size, format_time
@@ -24,14 +24,14 @@ _WIDEST = 200
 
 def print_tables(result: Result, output: str | None, stored: int | None) -> None:
     """Print the figures for people; `stored` says how many bytes were saved in `output`."""
-    table = Table(title=Text(_title(result)), show_header=False)
+    table = Table(title=cell(_title(result)), show_header=False)
     for name, value in _rows(result):
-        table.add_row(Text(name), Text(value))
+        table.add_row(cell(name), cell(value))
     if output is not None and stored is not None:
         each = (
             f", {stored / len(result.algorithm):.3g} B a transfer" if len(result.algorithm) else ""
         )
-        table.add_row(Text("saved in"), Text(f"{output} ({format_size(stored)}{each})"))
+        table.add_row(cell("saved in"), cell(f"{output} ({format_size(stored)}{each})"))
     console = Console()
     console.print(table)
     if len(result.groups) > 1:
@@ -41,7 +41,7 @@ def print_tables(result: Result, output: str | None, stored: int | None) -> None
 def print_lowering(lowering: Lowering, output: str) -> None:
     """Print what became of a workload's collectives."""
     figures = lowering.to_dict()
-    table = Table(title=Text(f"{output}: lowered for {figures['topology']}"), show_header=False)
+    table = Table(title=cell(f"{output}: lowered for {figures['topology']}"), show_header=False)
     algorithms = figures["algorithms"]
     rows = [
         ("ranks", str(figures["ranks"])),
@@ -52,7 +52,7 @@ def print_lowering(lowering: Lowering, output: str) -> None:
     if figures["trace_count"] > figures["ranks"]:
         rows.append(("traces", f"{figures['trace_count']}, since NPUs without one relay"))
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(cell, row))
     console = Console()
     console.print(table)
     if algorithms:
@@ -60,7 +60,7 @@ def print_lowering(lowering: Lowering, output: str) -> None:
 
 
 def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
-    table = Table(title=Text("algorithms"), box=box.SIMPLE_HEAD)
+    table = Table(title=cell("algorithms"), box=box.SIMPLE_HEAD)
     names = ("collective", "groups", "comm_size", "uses", "time", "lower bound", "efficiency")
     for name in names:
         table.add_column(name, justify="left" if name in ("collective", "groups") else "right")
@@ -76,9 +76,9 @@ def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
             format_time(figures["lower_bound_us"] * PS_PER_US),
             f"{figures['efficiency']:.2%}",
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     if len(algorithms) > _MOST_GROUPS:
-        table.caption = Text(f"and {len(algorithms) - _MOST_GROUPS} more: see --json")
+        table.caption = cell(f"and {len(algorithms) - _MOST_GROUPS} more: see --json")
     return table
 
 
@@ -134,7 +134,7 @@ def _demand_rows(result: Result) -> list[tuple[str, str]]:
 
 
 def group_table(groups: tuple[GroupResult, ...]) -> Table:
-    table = Table(title=Text("groups"), box=box.SIMPLE_HEAD)
+    table = Table(title=cell("groups"), box=box.SIMPLE_HEAD)
     for name in ("NPUs", "collective", "size", "chunks", "time", "lower bound", "efficiency"):
         table.add_column(name, justify="left" if name in ("NPUs", "collective") else "right")
     for group in groups[:_MOST_GROUPS]:
@@ -148,9 +148,9 @@ def group_table(groups: tuple[GroupResult, ...]) -> Table:
             format_time(group.bound.time),
             f"{group.efficiency:.2%}",
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     if len(groups) > _MOST_GROUPS:
-        table.caption = Text(f"and {len(groups) - _MOST_GROUPS} more: see --json")
+        table.caption = cell(f"and {len(groups) - _MOST_GROUPS} more: see --json")
     return table
 
 

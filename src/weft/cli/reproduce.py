@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import cell, json_option, say, say_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,20 +63,19 @@ def _print(report: Report, folder: Path | None) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from weft.cli.report import print_whole
 
     for experiment in report.experiments:
         for table in experiment.tables:
             shown = Table(
-                title=Text(f"{experiment.title}. {table.title.rstrip(':')}"), box=box.SIMPLE_HEAD
+                title=cell(f"{experiment.title}. {table.title.rstrip(':')}"), box=box.SIMPLE_HEAD
             )
             for i, column in enumerate(table.columns):
                 numbers = all(isinstance(row[i], int | float | None) for row in table.rows)
-                shown.add_column(Text(column), justify="right" if numbers else "left")
+                shown.add_column(cell(column), justify="right" if numbers else "left")
             for row in table.texts():
-                shown.add_row(*map(Text, row))
+                shown.add_row(*map(cell, row))
             print_whole(Console(), shown)
     if folder is not None:
-        click.echo(f"written: {folder}/{report.page}")
+        say(f"written: {folder}/{report.page}")

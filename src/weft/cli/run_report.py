@@ -9,8 +9,8 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from weft.cli.printing import cell
 from weft.cli.report import group_table, print_whole
 from weft.simulate import QUARTERS, Report
 from weft.units import PS_PER_US, format_bandwidth, format_size, format_time
@@ -23,12 +23,12 @@ _ORDERS = {"plan": "links in the planned order", "fifo": "links first come first
 def print_run(report: Report, source: str, timeline: Path | None) -> None:
     """Print the figures for people."""
     figures = report.to_dict()
-    table = Table(title=Text(f"{source} on {report.run.topology.name}"), show_header=False)
+    table = Table(title=cell(f"{source} on {report.run.topology.name}"), show_header=False)
     rows = [*_times(report, figures["plan"]), *_uses(report), *_path(report)]
     if timeline is not None:
         rows.append(("timeline in", str(timeline)))
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(cell, row))
     console = Console()
     console.print(table)
     if len(report.groups) > 1:
@@ -119,7 +119,7 @@ def _path(report: Report) -> list[tuple[str, str]]:
 
 def _link_table(report: Report) -> Table:
     """The busiest links, and what the critical path did there."""
-    table = Table(title=Text("busiest links"), box=box.SIMPLE_HEAD)
+    table = Table(title=cell("busiest links"), box=box.SIMPLE_HEAD)
     for name in ("link", "ends", "bandwidth", "busy", "utilisation", "carried", "on the path"):
         table.add_column(name, justify="left" if name == "ends" else "right")
     use, path, network = report.links, report.path, report.run.topology
@@ -133,15 +133,15 @@ def _link_table(report: Report) -> Table:
             format_size(int(use.bytes[link])),
             format_time(float(path.moving_on[link] + path.waiting_for[link])),
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     if len(use) > _MOST_LINKS:
-        table.caption = Text(f"and {len(use) - _MOST_LINKS:,} more: see --json")
+        table.caption = cell(f"and {len(use) - _MOST_LINKS:,} more: see --json")
     return table
 
 
 def _step_table(report: Report, steps: list[dict[str, Any]]) -> Table:
     """The first and the last steps of the critical path."""
-    table = Table(title=Text("critical path"), box=box.SIMPLE_HEAD)
+    table = Table(title=cell("critical path"), box=box.SIMPLE_HEAD)
     for name in ("step", "chunk", "from > to", "start", "end", "waited for"):
         table.add_column(name, justify="left" if name in ("from > to", "waited for") else "right")
     cut = len(steps) > 2 * _MOST_STEPS + 1
@@ -158,7 +158,7 @@ def _step_table(report: Report, steps: list[dict[str, Any]]) -> Table:
             format_time(step["end_us"] * PS_PER_US),
             _reason(report, step),
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     return table
 
 

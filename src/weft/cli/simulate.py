@@ -10,7 +10,7 @@ import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, optional_topology
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import json_option, say, say_json
 from weft.cli.trace_runs import (
     TraceOptions,
     are_traces,
@@ -151,7 +151,7 @@ def _report(
         if as_json:
             say_json({"path": source, **done.to_dict()})
         else:
-            click.echo(f"{source}: {done.violation}")
+            say(f"{source}: {done.violation}")
         return False
     if target is not None:
         drawn = timeline_of(done.run) if isinstance(done, Report) else trace_timeline_of(done)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.options import NetworkOptions, topology_options
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import cell, json_option, say_json
 
 if TYPE_CHECKING:
     from weft.topology import TopologySummary
@@ -39,11 +39,10 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
 def _print_table(summary: TopologySummary) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(title=Text(summary.name), show_header=False)
+    table = Table(title=cell(summary.name), show_header=False)
     for row in _rows(summary):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(cell, row))
     Console().print(table)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from weft import _core
+from weft.cli.printing import cell
 from weft.cli.report import print_whole
 from weft.simulate import TraceRun
 from weft.units import PS_PER_US, format_time
@@ -22,11 +22,11 @@ _MOST_STEPS = 4  # at either end of the path
 def print_trace_run(run: TraceRun, timeline: Path | None) -> None:
     """Print the figures for people."""
     figures = run.to_dict()
-    table = Table(title=Text(f"{run.where} on {run.network}"), show_header=False)
+    table = Table(title=cell(f"{run.where} on {run.network}"), show_header=False)
     for row in _rows(run, figures):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(cell, row))
     if timeline is not None:
-        table.add_row(Text("timeline in"), Text(str(timeline)))
+        table.add_row(cell("timeline in"), cell(str(timeline)))
     console = Console()
     console.print(table)
     if figures["busiest_links"]:
@@ -83,20 +83,20 @@ def _model(run: TraceRun) -> str:
 
 
 def _link_table(links: list[dict[str, Any]], time: int) -> Table:
-    table = Table(title=Text("busiest links"), box=box.SIMPLE_HEAD)
+    table = Table(title=cell("busiest links"), box=box.SIMPLE_HEAD)
     for name in ("ends", "busy", "utilisation"):
         table.add_column(name, justify="left" if name == "ends" else "right")
     for link in links:
         busy = link["busy_us"] * PS_PER_US
         ends = f"{link['src']} > {link['dst']}"
         cells = (ends, format_time(busy), f"{busy / time:.1%}")
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     return table
 
 
 def _step_table(run: TraceRun) -> Table:
     """The first and the last steps of the critical path."""
-    table = Table(title=Text("critical path"), box=box.SIMPLE_HEAD)
+    table = Table(title=cell("critical path"), box=box.SIMPLE_HEAD)
     for name in ("step", "rank", "node", "does", "start", "end", "waited for links"):
         table.add_column(name, justify="left" if name == "does" else "right")
     steps = run.critical_path
@@ -118,5 +118,5 @@ def _step_table(run: TraceRun) -> Table:
             format_time(step.end),
             format_time(step.waited) if step.waited else "",
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     return table

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -37,6 +37,6 @@ def verify(source: InputOptions, as_json: bool) -> None:
     if as_json:
         say_json({"path": source.path, **verdict.to_dict()})
     else:
-        click.echo(f"{source.path}: {'verified' if verdict else verdict.violation}")
+        say(f"{source.path}: {'verified' if verdict else verdict.violation}")
     if not verdict:
         raise click.exceptions.Exit(1)

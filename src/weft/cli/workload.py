@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import json_option, say, say_json
 
 
 @click.group()
@@ -97,4 +97,4 @@ def transformer(
     if as_json:
         say_json({"output": output, "ranks": model.ranks, "nodes": nodes})
     else:
-        click.echo(f"{output}: {model.ranks} traces, {nodes:,} nodes")
+        say(f"{output}: {model.ranks} traces, {nodes:,} nodes")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from weft.errors import InputError, unknown_name
+from weft.quoting import brief, quoted
 
 _ITEM = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12})(?::([0-9]{1,12}))?)?")
 _FACTOR = re.compile(r"([A-Za-z_]\w*)=([0-9]{1,12})")
@@ -57,9 +58,9 @@ def _range(item: str, count: int, noun: str) -> range:
         raise InputError(f"{_quoted(item)} names no {noun}s; write them like 0-7, 0,8,16 or 0-56:8")
     first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
     if last < first:
-        raise InputError(f"the range {item} is reversed; write it like {last}-{first}")
+        raise InputError(f"the range {brief(item)} is reversed; write it like {last}-{first}")
     if step == 0:
-        raise InputError(f"the range {item} has step 0; expected 1 or more")
+        raise InputError(f"the range {brief(item)} has step 0; expected 1 or more")
     numbers = range(first, last + 1, step)
     if numbers[-1] >= count:  # before a long range is walked
         raise InputError(
@@ -70,7 +71,7 @@ def _range(item: str, count: int, noun: str) -> range:
 
 def _quoted(spec: Numbers) -> str:
     text = str(spec if isinstance(spec, int | str) else list(spec[:20]))
-    return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
+    return quoted(text)
 
 
 def format_group(numbers: Iterable[int]) -> str:
@@ -129,11 +130,11 @@ def layout_groups(
         if name not in sizes:
             raise unknown_name("dimension", name, names)
     if len(set(spanned)) != len(spanned) or not spanned:
-        raise InputError(f"'{','.join(spanned)}' does not name dimensions once each")
+        raise InputError(f"{quoted(','.join(spanned))} does not name dimensions once each")
     product = math.prod(sizes.values())
     if product != len(members):
         shown = ",".join(f"{name}={size}" for name, size in sizes.items())
-        raise InputError(f"{shown} makes {product} ranks, but there are {len(members)} NPUs")
+        raise InputError(f"{brief(shown)} makes {product} ranks, but there are {len(members)} NPUs")
     # The last axis of an array varies fastest, the first name of a layout does.
     grid = np.array(members, dtype=np.int64).reshape(list(sizes.values())[::-1])
     axes = {name: len(names) - 1 - i for i, name in enumerate(names)}
@@ -153,6 +154,6 @@ def _layout(layout: str | Mapping[str, int]) -> dict[str, int]:
         if not match or int(match[2]) == 0:
             raise InputError(f"{_quoted(item)} is no dimension; write a layout like tp=8,dp=4")
         if match[1] in sizes:
-            raise InputError(f"dimension '{match[1]}' is there twice in {_quoted(layout)}")
+            raise InputError(f"dimension {quoted(match[1])} is there twice in {_quoted(layout)}")
         sizes[match[1]] = int(match[2])
     return sizes

@@ -11,6 +11,7 @@ from weft.collective.custom import Move, all_to_allv, custom, permutation
 from weft.collective.model import DEFAULT_ALIGNMENT, Collective
 from weft.collective.patterns import PATTERNS
 from weft.errors import InputError, unknown_name
+from weft.quoting import quoted
 from weft.units import parse_size
 
 _TOLD = {"all-to-allv": ("matrix",), "permutation": ("size", "to"), "custom": ("moves",)}
@@ -95,5 +96,5 @@ def parse_chunks(text: str) -> int | None:
     if text == "auto":
         return None
     if not text.isascii() or not text.isdigit():
-        raise InputError(f"chunks is '{text[:60]}'; expected a whole number or auto")
+        raise InputError(f"chunks is {quoted(text)}; expected a whole number or auto")
     return int(text[:30])  # enough digits to be refused; Python would refuse thousands itself

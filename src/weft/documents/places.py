@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,15 +10,70 @@ from typing import Any
 import yaml
 
 from weft.errors import InputError
+from weft.quoting import brief, quoted
 
 MAX_DEPTH = 32
 """Files of Weft nest a few deep; libyaml overruns the stack on some thousands."""
 MAX_LOCATED_BYTES = 16 << 20
 """Composing a larger text only to name a line takes too long."""
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_DIGITS = 99
+"""More say nothing, and make messages long."""
 
 Path = Sequence[str | int]
+
+_SAFE_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG = "tag:yaml.org,2002:"
+# What a word without quotes is if it is no text, by the characters it may begin with. As JSON has
+# it, and the truth values and bases of YAML 1.1; no dates, no merges, and no numbers in base 60,
+# which take time by the square of their length.
+_PLAIN = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (
+        r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+        list("yYnNtTfFoO"),
+    ),
+    "int": (
+        r"[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)",
+        list("-+0123456789"),
+    ),
+    "float": (
+        r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        list("-+0123456789."),
+    ),
+}
+
+
+class _Loader(_SAFE_LOADER):  # type: ignore[misc]  # a class of one of two modules
+    """Makes plain values of YAML."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's own
+
+    def number(self, node: Any) -> Any:
+        """A whole number or another."""
+        make = self.construct_yaml_int if node.tag == f"{_TAG}int" else self.construct_yaml_float
+        try:
+            if len(node.value) <= MAX_DIGITS:
+                return make(node)
+        except (ValueError, ArithmeticError):  # 0x_
+            pass
+        problem = f"{quoted(node.value)} is no number of up to {MAX_DIGITS} digits"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Keys are text: numbers can be chosen so that a table of them is slow."""
+        for key, _ in node.value:
+            if key.tag != f"{_TAG}str":
+                problem = f"a key is of type {key.tag.removeprefix(_TAG)}; expected text"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+for _name, (_pattern, _first) in _PLAIN.items():
+    _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(rf"(?:{_pattern})\Z"), _first)
+for _name in ("int", "float"):
+    _Loader.add_constructor(f"{_TAG}{_name}", _Loader.number)
 
 
 class PlacedError(Exception):
@@ -38,10 +94,10 @@ def placed(name: str, path: Path) -> Iterator[None]:
 
 
 def load_yaml(text: str) -> Any:
-    """The plain values of a YAML text without aliases, tags of other types or deep nesting."""
+    """The plain values of a YAML text without aliases, tags or deep nesting."""
     try:
         _check_bounds(text)
-        return yaml.load(text, Loader=_LOADER)
+        return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "cannot be parsed"
@@ -57,10 +113,13 @@ def load_yaml(text: str) -> Any:
 def _check_bounds(text: str) -> None:
     """Refuse what makes a small text large or deep, before any tree is built of it."""
     depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            raise PlacedError(f"aliases such as *{event.anchor} have no place here", line=line)
+            anchor = brief(event.anchor)
+            raise PlacedError(f"aliases such as *{anchor} have no place here", line=line)
+        if getattr(event, "tag", None) is not None:
+            raise PlacedError(f"tags such as {brief(event.tag)} have no place here", line=line)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
@@ -79,7 +138,7 @@ def line_of(text: str, path: Path) -> int | None:
         return None
     try:
         _check_bounds(text)
-        node = yaml.compose(text, Loader=_LOADER)
+        node = yaml.compose(text, Loader=_Loader)
     except (PlacedError, yaml.YAMLError):
         return None
     line: int | None = None

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from weft.documents.places import PlacedError
+from weft.quoting import MOST_QUOTED, brief, quoted
 
 T = TypeVar("T")
 
@@ -60,14 +61,17 @@ def explain(error: msgspec.ValidationError, words: Words) -> PlacedError:
     unknown = re.search(r"unknown field `(.*?)`", message)
     if unknown:
         known = words.known(path)
-        near = difflib.get_close_matches(unknown[1], known, n=1)
+        near = difflib.get_close_matches(unknown[1][:MOST_QUOTED], known, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else f" (known: {', '.join(known)})"
         what = name or "the file"
-        return PlacedError(f"{what} has an unknown key '{unknown[1]}'{hint}", [*path, unknown[1]])
+        return PlacedError(
+            f"{what} has an unknown key {quoted(unknown[1])}{hint}", [*path, unknown[1]]
+        )
     missing = re.search(r"missing required field `(.*?)`", message)
     if missing:
-        return PlacedError(f"{name or 'the file'} has no {missing[1]}", path)
-    reason = f"{message[0].lower()}{message[1:].replace('`', '')}"
+        return PlacedError(f"{name or 'the file'} has no {brief(missing[1])}", path)
+    # It may quote a value of any length.
+    reason = brief(f"{message[0].lower()}{message[1:].replace('`', '')}", 200)
     return PlacedError(f"{_subject(name, path)} is wrong: {reason}", path)
 
 

@@ -19,6 +19,7 @@ from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats.claims import PART_TYPES, checked_parts, checked_range, claimed_chunks
+from weft.quoting import brief, quoted
 from weft.topology.model import Topology
 
 Columns = Mapping[str, NDArray[Any]]
@@ -114,7 +115,7 @@ def json_of(frame: Frame) -> bytes:
 def _plain_number(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} is not text, a number or a truth value")
+    raise TypeError(f"{quoted(value)} is not text, a number or a truth value")
 
 
 def _demand(demand: Collective) -> Demand:
@@ -199,7 +200,7 @@ def read_demands(frame: Frame, columns: Columns, npus: int, limit: int) -> tuple
         group = members[at : at + max(demand.ranks, 0)]
         at += len(group)
         if claims > limit or len(group) != demand.ranks or (group >= npus).any():
-            raise InputError(f"the group or the chunks of a {demand.kind[:40]} make no sense")
+            raise InputError(f"the group or the chunks of a {brief(demand.kind)} make no sense")
         demands.append(
             Collective(
                 demand.kind,
@@ -238,7 +239,7 @@ class _PartReader:
         lengths = self._lengths[self._set : self._set + max(demand.sets, 0)]
         taken = {name: column[rows] for name, column in self._columns.items()}
         if any(len(column) != demand.parts for column in taken.values()) or (lengths < 1).any():
-            raise InputError(f"the parts of a {demand.kind[:40]} do not fit their columns")
+            raise InputError(f"the parts of a {brief(demand.kind)} do not fit their columns")
         left = len(self._members) - self._member
         if (lengths > left).any() or int(lengths.sum()) > left:
             raise InputError("part_set_members does not fit part_set_length")

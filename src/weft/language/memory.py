@@ -12,6 +12,7 @@ from weft.algorithm.transfers import PLACE_BITS
 from weft.collective import Collective
 from weft.errors import InputError, unknown_name
 from weft.language.lines import Line, spelled, wrong
+from weft.quoting import brief
 
 BUFFERS = {buffer.name.lower(): buffer for buffer in (Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH)}
 _START = -1  # the move that wrote what is there from the start
@@ -92,7 +93,7 @@ class Memory:
         try:
             rank, index, count = whole(rank), whole(index), whole(count)
         except TypeError:
-            found = f"{rank!r}, {index!r} and {count!r}"
+            found = f"{brief(repr(rank))}, {brief(repr(index))} and {brief(repr(count))}"
             raise wrong(f"rank, index and count are whole numbers, not {found}") from None
         if not 0 <= rank < len(self.group):
             raise wrong(f"rank {rank} is not in the group; ranks are 0 to {len(self.group) - 1}")

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.errors import InputError, unknown_name
+from weft.quoting import quoted
 from weft.topology.dimensions import MAX_NPUS, Dimension, product
 from weft.topology.fabrics import FABRICS
 from weft.topology.model import Topology
@@ -107,7 +108,9 @@ def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
     name = topology.name
     switches = range(topology.npus, topology.nodes)
     if not switches:
-        raise InputError(f"topology '{name}' has no switches for '{abilities[0].strip()}'")
+        raise InputError(
+            f"topology {quoted(name)} has no switches for {quoted(abilities[0].strip())}"
+        )
     for text in abilities:
         key, equals, value = (part.strip() for part in text.partition("="))
         if key.lower() == "multicast" and not equals:
@@ -117,7 +120,7 @@ def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
             topology = topology.with_switches(buffers=limits)
         else:
             raise InputError(
-                f"topology '{name}': '{text.strip()}' is nothing a switch can do; "
+                f"topology {quoted(name)}: {quoted(text.strip())} is nothing a switch can do; "
                 "write multicast or buffer=64KiB"
             )
     return topology
@@ -144,10 +147,12 @@ def _factor(name: str, kind: str) -> Factor:
     if kind in FACTORS:
         return FACTORS[kind]
     if not kind:
-        raise InputError(f"topology '{name}' has a part without a kind; write it like mesh:8x8")
+        raise InputError(
+            f"topology {quoted(name)} has a part without a kind; write it like mesh:8x8"
+        )
     if kind in PRESETS or kind in FABRICS:
         raise InputError(
-            f"topology '{name}': {kind} cannot be multiplied; only {', '.join(FACTORS)} can"
+            f"topology {quoted(name)}: {kind} cannot be multiplied; only {', '.join(FACTORS)} can"
         )
     raise unknown_name("topology", kind, [*FACTORS, *PRESETS, *FABRICS])
 
@@ -157,12 +162,12 @@ def _sizes(name: str, text: str, example: str, counts: Sequence[int]) -> list[in
     parts = [part.strip() for part in text.split("x")]
     if not all(re.fullmatch(r"[0-9]+", part) and part.strip("0") for part in parts):
         raise InputError(
-            f"topology '{name}': size '{text.strip()}' is not a whole number from 1; "
+            f"topology {quoted(name)}: size {quoted(text.strip())} is not a whole number from 1; "
             f"write it like {example}"
         )
     if counts and len(parts) not in counts:
         raise InputError(
-            f"topology '{name}' has {_count(len(parts), 'size')}, not "
+            f"topology {quoted(name)} has {_count(len(parts), 'size')}, not "
             f"{' or '.join(map(str, counts))}; "
             f"write it like {example}"
         )
@@ -192,7 +197,7 @@ def _per_dimension(
         return list(values) * dimensions
     if len(values) != dimensions:
         raise InputError(
-            f"topology '{name}' has {_count(dimensions, 'dimension')} but "
+            f"topology {quoted(name)} has {_count(dimensions, 'dimension')} but "
             f"{_count(len(values), what + ' value')}; give one, or one per dimension"
         )
     return list(values)
@@ -209,7 +214,7 @@ def override_links(
     for what, values in (("bandwidth", bandwidth), ("latency", latency)):
         if values is not None and len(values) != 1:
             raise InputError(
-                f"topology '{topology.name}' has its own links: give one {what} for all of "
+                f"topology {quoted(topology.name)} has its own links: give one {what} for all of "
                 f"them or none, not {len(values)}"
             )
     return topology.with_links(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from weft.documents import Document, PlacedError, convert, explain, new_file, read_document
 from weft.errors import InputError
+from weft.quoting import brief
 from weft.topology.astra import build_astra, is_astra
 from weft.topology.model import Topology
 from weft.topology.schema import WORDS, Columns, Link, TopologyFile, build
@@ -56,7 +57,9 @@ def _build_plain(name: str, plain: Any) -> Topology:
         return build_astra(plain)
     if not _is_ours(plain):
         kind = plain.get("weft") if isinstance(plain, dict) else None
-        found = f"it says 'weft: {kind}'" if kind is not None else "it has no 'weft: topology'"
+        found = (
+            f"it says 'weft: {brief(kind)}'" if kind is not None else "it has no 'weft: topology'"
+        )
         raise PlacedError(f"is not a topology file: {found}", ("weft",))
     return build(convert(plain, TopologyFile, WORDS), name)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weft.errors import InputError
+from weft.quoting import quoted
 from weft.topology.dimensions import Dimension, check_size, product
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
@@ -75,13 +76,15 @@ def _boxes_asked(name: str, sizes: str | None) -> int:
     if sizes is None:
         return 1
     if not re.fullmatch(r"0*[1-9][0-9]{0,8}", sizes.strip()):
-        raise InputError(f"topology '{name}': '{sizes}' is not a number of boxes; write it like 4")
+        raise InputError(
+            f"topology {quoted(name)}: {quoted(sizes)} is not a number of boxes; write it like 4"
+        )
     return int(sizes)
 
 
 def _dgx1(name: str, sizes: str | None) -> Topology:
     if sizes is not None:
-        raise InputError(f"topology '{name}': dgx1 is one box; for several, write ndv2:4")
+        raise InputError(f"topology {quoted(name)}: dgx1 is one box; for several, write ndv2:4")
     return _ndv2(name, None)
 
 
@@ -169,7 +172,9 @@ def _tpuv4(name: str, sizes: str | None) -> Topology:
     """A 3D torus."""
     parts = (sizes or "").split("x")
     if len(parts) != 3 or not all(re.fullmatch(r"0*[1-9][0-9]{0,8}", p.strip()) for p in parts):
-        raise InputError(f"topology '{name}' needs three sizes from 1; write it like tpuv4:4x4x4")
+        raise InputError(
+            f"topology {quoted(name)} needs three sizes from 1; write it like tpuv4:4x4x4"
+        )
     dimensions = [Dimension("ring", int(part), 0) for part in parts]
     return product(name, dimensions, [50 * GB_S], [PS_PER_US])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from weft.errors import TopologyError
+from weft.quoting import quoted
 from weft.topology.model import Topology
 
 _PAIR = re.compile(r"\s*(s?)([0-9]{1,9})\s*([->])\s*(s?)([0-9]{1,9})\s*")
@@ -18,7 +19,7 @@ def parse_link_removal(text: str, topology: Topology) -> list[tuple[int, int]]:
     """
     match = _PAIR.fullmatch(text)
     if not match:
-        raise TopologyError(f"link '{text}' is not one; write it like 3-4, 3>4 or 0-s1")
+        raise TopologyError(f"link {quoted(text)} is not one; write it like 3-4, 3>4 or 0-s1")
     a = _node(topology, text, match[1], int(match[2]))
     b = _node(topology, text, match[4], int(match[5]))
     wanted = [(a, b), (b, a)] if match[3] == "-" else [(a, b)]
@@ -36,6 +37,6 @@ def _node(topology: Topology, text: str, prefix: str, number: int) -> int:
         return node
     switches = f", switches s0 to s{topology.switches - 1}" if topology.switches else ""
     raise TopologyError(
-        f"link '{text}' names {prefix}{number}, which {topology.name} does not have; "
+        f"link {quoted(text)} names {prefix}{number}, which {topology.name} does not have; "
         f"NPUs are 0 to {topology.npus - 1}{switches}"
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from weft.documents import PlacedError, Words
 from weft.errors import InputError, TopologyError
+from weft.quoting import quoted
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
 from weft.topology.model import Topology, check_dimensions
 from weft.units import (
@@ -127,7 +128,7 @@ def _buffer(value: Quantity, path: tuple[str, ...]) -> int:
         return parse_buffer(str(value))
     except InputError:
         raise PlacedError(
-            f"buffer '{value}' is not a size from 0; write it like 64KiB", path
+            f"buffer {quoted(value)} is not a size from 0; write it like 64KiB", path
         ) from None
 
 
@@ -141,7 +142,7 @@ def _copying(record: TopologyFile) -> list[int]:
 def _switch(record: TopologyFile, name: str, key: str, place: str | int) -> int:
     """The node number of a switch written as ``s0``."""
     if not re.fullmatch(r"s[0-9]{1,9}", name) or int(name[1:]) >= record.switches:
-        raise PlacedError(f"{key} names '{name}', but {_nodes(record)}", (key, place))
+        raise PlacedError(f"{key} names {quoted(name)}, but {_nodes(record)}", (key, place))
     return record.npus + int(name[1:])
 
 
@@ -178,7 +179,7 @@ def _rate(record: TopologyFile, link: Link, i: int) -> int:
         return parse_bandwidth(str(value))
     except InputError:
         raise PlacedError(
-            f"link {i} has bandwidth '{value}'; expected a positive rate such as 50GB/s", path
+            f"link {i} has bandwidth {quoted(value)}; expected a positive rate such as 50GB/s", path
         ) from None
 
 
@@ -191,7 +192,7 @@ def _delay(record: TopologyFile, link: Link, i: int) -> int:
         return parse_latency(str(value))
     except InputError:
         raise PlacedError(
-            f"link {i} has latency '{value}'; expected a time from 0 such as 0.5us", path
+            f"link {i} has latency {quoted(value)}; expected a time from 0 such as 0.5us", path
         ) from None
 
 
@@ -203,7 +204,7 @@ def _node(record: TopologyFile, value: int | str, i: int, end: str) -> int:
         number = record.npus + int(value[1:])
     else:
         raise PlacedError(
-            f"link {i} has {end} '{value}'; expected a number, or s0 for the first switch",
+            f"link {i} has {end} {quoted(value)}; expected a number, or s0 for the first switch",
             ("links", i, end),
         )
     if not 0 <= number < record.npus + record.switches:

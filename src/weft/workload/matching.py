@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import FormatError, InputError
+from weft.quoting import quoted
 from weft.units import format_size
-from weft.workload.process_groups import EVERYONE, Groups, group_of, shown, torch_groups
+from weft.workload.process_groups import EVERYONE, Groups, group_of, torch_groups
 from weft.workload.traces import Workload
 
 ABSENT = -1  # of comm_type and comm_size
@@ -92,12 +93,12 @@ def _of_rank(
         place = workload.place(rank, int(nodes[0]))
         if members is None:
             raise FormatError(
-                f"{place} is a collective of group '{shown(name)}', which neither the trace nor a "
+                f"{place} is a collective of group {quoted(name)}, which neither the trace nor a "
                 "comm-group file describes; give one with --comm-group"
             )
         if rank not in members:
             raise FormatError(
-                f"{place} is a collective of group '{shown(name)}', but rank {rank} is not in it"
+                f"{place} is a collective of group {quoted(name)}, but rank {rank} is not in it"
             )
         used.append(((name, members), nodes))
     return sorted(used, key=lambda item: int(item[1][0]))
@@ -113,7 +114,7 @@ def _communicator(
         if rank not in nodes:
             raise FormatError(
                 f"{workload.place(first, int(nodes[first][0]))} is a collective of group "
-                f"'{shown(name)}', in which rank {rank} does nothing"
+                f"{quoted(name)}, in which rank {rank} does nothing"
             )
         other_kind, other_size = _columns(workload, rank, nodes[rank])
         shared = min(len(kind), len(other_kind))
@@ -121,7 +122,7 @@ def _communicator(
         for k in np.flatnonzero(differ)[:1]:
             raise FormatError(
                 f"{workload.place(rank, int(nodes[rank][k]))} is {_shown(other_kind[k])} of "
-                f"{_bytes(other_size[k])}, but collective {k} of group '{shown(name)}' is "
+                f"{_bytes(other_size[k])}, but collective {k} of group {quoted(name)} is "
                 f"{_shown(kind[k])} of {_bytes(size[k])} in "
                 f"{workload.place(first, int(nodes[first][k]))}"
             )
@@ -129,7 +130,7 @@ def _communicator(
             more, less = (first, rank) if len(kind) > shared else (rank, first)
             raise FormatError(
                 f"{workload.place(more, int(nodes[more][shared]))} is collective {shared} of "
-                f"group '{shown(name)}', but rank {less} has only {shared}"
+                f"group {quoted(name)}, but rank {less} has only {shared}"
             )
     return Communicator(name, members, kind, size, nodes)
 

@@ -10,6 +10,7 @@ import msgspec
 
 from weft.documents import Document, PlacedError, load_json, read_document
 from weft.errors import InputError
+from weft.quoting import quoted
 
 COMM_GROUP_NAME = "comm_group.json"
 EVERYONE = "0"  # ASTRA-sim's name for the group of all ranks; so does a node without a name
@@ -46,12 +47,12 @@ def load_comm_groups(path: str | os.PathLike[str], ranks: int) -> Groups:
 def check_members(name: str, members: Sequence[int], ranks: int) -> None:
     """Raise unless the members are ranks, each once."""
     if not members:
-        raise InputError(f"group '{shown(name)}' has no ranks")
+        raise InputError(f"group {quoted(name)} has no ranks")
     if len(set(members)) != len(members):
-        raise InputError(f"group '{shown(name)}' names a rank twice")
+        raise InputError(f"group {quoted(name)} names a rank twice")
     for rank in (min(members), max(members)):
         if not 0 <= rank < ranks:
-            raise InputError(f"group '{shown(name)}' names rank {rank}; ranks are 0 to {ranks - 1}")
+            raise InputError(f"group {quoted(name)} names rank {rank}; ranks are 0 to {ranks - 1}")
 
 
 def torch_groups(inputs: Sequence[bytes], ranks: int) -> Groups:
@@ -98,9 +99,3 @@ def group_of(name: str, torch: Groups, given: Groups, ranks: int) -> tuple[int, 
         if name in groups:
             return groups[name]
     return tuple(range(ranks)) if name == EVERYONE else None
-
-
-def shown(name: str) -> str:
-    """A group's name for messages, whatever a trace has for one."""
-    text = name[:80].encode("unicode_escape").decode()
-    return text if len(text) <= 40 else f"{text[:37]}..."

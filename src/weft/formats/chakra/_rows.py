@@ -13,6 +13,7 @@ from weft.errors import InputError
 from weft.formats.chakra._attributes import Attributes
 from weft.formats.chakra._columns import OPTIONAL, ragged
 from weft.formats.chakra._header import Header
+from weft.quoting import quoted
 
 COMP, COMM_SEND, COMM_RECV = 4, 5, 6
 # Bits of the column `present`.
@@ -33,7 +34,7 @@ class Rows:
         rows = header.rows
         for name in header.columns:
             if name not in OPTIONAL:
-                raise InputError(f"weft.header names a column '{name[:40]}' of unknown meaning")
+                raise InputError(f"weft.header names a column {quoted(name)} of unknown meaning")
         if {"route", "start", "end"} & set(header.columns) not in (set(), set(OPTIONAL[:3])):
             raise InputError("weft.header names some of the columns of time, but not all")
         self._limits = {"chunk": chunks, "route": routes}

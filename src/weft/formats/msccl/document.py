@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Buffer
 from weft.documents import read_bounded
 from weft.errors import FormatError
+from weft.quoting import brief, quoted
 
 Int64 = NDArray[np.int64]
 
@@ -138,11 +139,6 @@ class Document:
         if value is None or value < 0:
             self.fail("<algo>", f"has {name}={quoted(text)}; expected a whole number from 0 on")
         return value
-
-
-def quoted(text: str) -> str:
-    """A text from the file, short enough for a sentence."""
-    return f"'{text[:40]}'" if len(text) <= 40 else f"'{text[:40]}...'"
 
 
 def read_document(path: Path) -> Document:
@@ -295,7 +291,7 @@ class _Reader:
         elif depth == 1 and name == "algo":
             self.algo = dict(zip(attributes[::2], attributes[1::2], strict=True))
         elif depth == 1:
-            self.fail(f"the document is a <{name[:40]}>, not an <algo>")
+            self.fail(f"the document is a <{brief(name)}>, not an <algo>")
         elif name in ("algo", "gpu", "tb", "step"):
             self.fail(f"<{name}> is in the wrong place")
         else:

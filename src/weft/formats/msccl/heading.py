@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from weft.algorithm.memory import Memory
 from weft.errors import InputError
 from weft.formats.msccl.dialects import DIALECTS, Dialect
+from weft.quoting import quoted
 
 Int64 = NDArray[np.int64]
 
@@ -61,7 +62,7 @@ def heading_of(memory: Memory, dialect: str, protocol: str, name: str | None) ->
     name = f"{kind}-{len(memory.ranks)}" if name is None else name
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"the name is '{name[:80]}'; expected up to 63 letters, digits and any of _ . + -"
+            f"the name is {quoted(name)}; expected up to 63 letters, digits and any of _ . + -"
         )
     coll = name_of(memory, dialect)
     inputs, outputs = memory.inputs, memory.outputs

@@ -13,8 +13,9 @@ from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError, unknown_name
 from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints
-from weft.formats.msccl.document import Document, quoted
+from weft.formats.msccl.document import Document
 from weft.formats.msccl.steps import RECEIVES, SENDS
+from weft.quoting import quoted
 from weft.units import MAX_BYTES
 
 CHUNK_BYTES = 1 << 20  # where neither the file nor the user says a size

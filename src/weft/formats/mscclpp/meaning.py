@@ -12,6 +12,7 @@ from weft.errors import InputError, unknown_name
 from weft.formats.imported import Hints
 from weft.formats.mscclpp.limits import COLLECTIVES
 from weft.formats.mscclpp.schema import Plan
+from weft.quoting import quoted
 from weft.units import MAX_BYTES
 
 DEFAULT_CHUNK = 1 << 20
@@ -60,7 +61,7 @@ def _kind(plan: Plan, hints: Hints) -> str:
     kind = hints.collective or NAMES.get(plan.collective)
     if kind is None:
         raise InputError(
-            f"the plan calls its collective '{plan.collective[:40]}', which does not say what it "
+            f"the plan calls its collective {quoted(plan.collective)}, which does not say what it "
             f"does; name the pattern (known: {', '.join(sorted(PATTERNS))})"
         )
     if kind not in PATTERNS:

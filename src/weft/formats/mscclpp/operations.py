@@ -11,6 +11,7 @@ from weft.errors import InputError, unknown_name
 from weft.formats.mscclpp.events import Events, Line, Meetings, Threads, Where, words
 from weft.formats.mscclpp.limits import BUFFERS, MAX_BARRIERS, MEMORY, PORT
 from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan
+from weft.quoting import brief, quoted
 
 _BUFFERS = {letter: buffer for buffer, letter in BUFFERS.items()}
 
@@ -103,7 +104,7 @@ def _lines(gpu: GpuPlan, gpus: int) -> dict[str, list[Line]]:
         if kind == "switch":
             continue
         if kind not in lines:
-            raise InputError(f"GPU {gpu.id}: a channel has type '{kind[:20]}'")
+            raise InputError(f"GPU {gpu.id}: a channel has type {quoted(kind)}")
         for peer in channel.connected_to:
             if peer >= gpus or peer == gpu.id:
                 raise InputError(f"GPU {gpu.id}: a {kind} channel is connected to GPU {peer}")
@@ -134,7 +135,9 @@ class _BlockReader:
             known = lines.get(entry.channel_type, [])
             for number in entry.channel_ids if entry.channel_type in lines else ():
                 if number >= len(known):
-                    raise InputError(f"{name} uses {entry.channel_type} channel {number} of none")
+                    raise InputError(
+                        f"{name} uses {brief(entry.channel_type)} channel {number} of none"
+                    )
                 self.lines[entry.channel_type].append(known[number])
         self.remote: dict[str, list[int]] = {}
         for refs in block.remote_buffer_refs:
@@ -151,7 +154,7 @@ class _BlockReader:
         try:
             self._read(where, operation)
         except InputError as error:
-            raise InputError(f"{words(where)} ({operation.name[:20]}): {error}") from None
+            raise InputError(f"{words(where)} ({brief(operation.name)}): {error}") from None
 
     def _read(self, where: Where, operation: Operation) -> None:
         name = operation.name
@@ -203,7 +206,7 @@ class _BlockReader:
     def _channels(self, operation: Operation) -> list[Line]:
         kind = operation.channel_type
         if kind not in self.lines:
-            raise InputError(f"channel_type is '{str(kind)[:20]}'; expected memory or port")
+            raise InputError(f"channel_type is {quoted(kind)}; expected memory or port")
         mine = self.lines[kind]
         if not operation.channel_ids:
             raise InputError("no channel_ids")
@@ -241,7 +244,9 @@ class _BlockReader:
 
     def _moves(self, where: Where, operation: Operation, shape: Shape) -> None:
         if operation.reduce_op not in ("sum", "min", "max"):
-            raise InputError(f"reduce_op is '{operation.reduce_op[:20]}'; expected sum, min or max")
+            raise InputError(
+                f"reduce_op is {quoted(operation.reduce_op)}; expected sum, min or max"
+            )
         if shape.adds and self.parent.sum not in (None, operation.reduce_op):
             raise InputError(
                 f"reduce_op is {operation.reduce_op}, but {self.parent.sum} in operations before; "
@@ -347,7 +352,7 @@ class _BlockReader:
         else:
             gpu, buffer = self.gpu.id, place.type
         if buffer not in _BUFFERS:
-            raise InputError(f"has type '{buffer[:20]}'; expected i, o or s")
+            raise InputError(f"has type {quoted(buffer)}; expected i, o or s")
         if kind.isupper() and buffer != "s":
             raise InputError("has packets, which only scratch holds")
         owner = self.plan.gpus[gpu]
@@ -372,7 +377,7 @@ class _BlockReader:
         if place.buffer_id is None or place.buffer_id >= len(mine):
             raise InputError(
                 f"has buffer_id {place.buffer_id}; the thread block reaches {len(mine)} buffers by "
-                f"{str(operation.channel_type)[:20]} channels"
+                f"{brief(operation.channel_type)} channels"
             )
         buffer = self.gpu.remote_buffers[mine[place.buffer_id]]
         if buffer.rank >= len(self.plan.gpus) or buffer.rank == self.gpu.id:

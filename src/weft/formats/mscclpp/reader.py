@@ -18,6 +18,7 @@ from weft.formats.mscclpp.limits import BUFFERS
 from weft.formats.mscclpp.meaning import collective_of
 from weft.formats.mscclpp.operations import Interpreter
 from weft.formats.mscclpp.schema import Plan, parse
+from weft.quoting import quoted
 
 MAX_BYTES = 128 << 20
 MAX_LOCATED = 1 << 20
@@ -62,7 +63,7 @@ def _parsed(document: Document) -> Plan:
     plan = parse(document)
     if plan.protocol not in ("Simple", "LL"):
         raise PlacedError(
-            f"protocol is '{plan.protocol[:20]}'; expected Simple or LL", ["protocol"]
+            f"protocol is {quoted(plan.protocol)}; expected Simple or LL", ["protocol"]
         )
     return plan
 

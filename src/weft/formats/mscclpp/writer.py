@@ -27,6 +27,7 @@ from weft.formats.mscclpp.limits import (
     MEMORY,
     PORT,
 )
+from weft.quoting import quoted
 
 Record = dict[str, Any]
 
@@ -338,7 +339,7 @@ def _check_options(
     name: str | None, gpus_per_node: int | None, threads: int, thread_blocks: int
 ) -> None:
     if name is not None and not (name.strip() and name.isprintable()):
-        raise InputError(f"the name is {name[:80]!a}; expected some that can be printed")
+        raise InputError(f"the name is {quoted(name)}; expected some that can be printed")
     if gpus_per_node is not None and gpus_per_node < 1:
         raise InputError(f"{gpus_per_node} GPUs per node; expected 1 or more")
     if not 32 <= threads <= 1024:
