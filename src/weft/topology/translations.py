@@ -135,7 +135,13 @@ class Translations:
         return _core.hop_times(cost.core, *speeds, self.offsets, size)
 
     def hop_links(self, src: Numbers, direction: Numbers) -> tuple[Numbers, Numbers]:
-        """The first and the last link of each hop, which are the same where it is one link."""
+        """The first and the last link of each hop, which are the same where it is one link.
+
+        Raises
+        ------
+        InputError
+            The network does not translate onto itself, as a file may wrongly say.
+        """
         dst = self.moved(src, self.shift[direction])
         switched = np.diff(self.offsets) == 2
         first, last = np.full(len(src), -1), np.full(len(src), -1)
@@ -145,14 +151,23 @@ class Translations:
             up, down = self._ports(dimension)
             mine = (self.dimension[direction] == dimension) & ~single
             first[mine], last[mine] = up[src[mine]], down[dst[mine]]
+        ends, begins = self.topology.dst, self.topology.src
+        known = (first >= 0) & (last >= 0) & (begins[first] == src) & (ends[last] == dst)
+        known &= single | (ends[first] == begins[last])
+        for row in np.flatnonzero(~known)[:1].tolist():
+            raise InputError(
+                f"{self.topology.name} does not look alike from every NPU: no hop leads from NPU "
+                f"{src[row]} to NPU {dst[row]}"
+            )
         return first, last
 
     def _links_between(self, src: Npus, dst: Npus) -> Numbers:
-        """The link from each of `src` to each of `dst`."""
+        """The link from each of `src` to each of `dst`, or another where there is none."""
         nodes = self.topology.nodes
         keys = self.topology.src.astype(np.int64) * nodes + self.topology.dst
         order = np.argsort(keys)
-        return order[np.searchsorted(keys[order], src * nodes + dst)]
+        found = np.searchsorted(keys[order], src * nodes + dst)
+        return order[np.minimum(found, len(order) - 1)]
 
     def _ports(self, dimension: int) -> tuple[Numbers, Numbers]:
         """Each NPU's link to the switch of its line in a dimension, and the link back."""

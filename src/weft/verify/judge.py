@@ -121,4 +121,4 @@ def _npus(algorithm: Algorithm) -> int:
     transfers = algorithm.transfers
     used = max(int(transfers.src.max(initial=0)), int(transfers.dst.max(initial=0)))
     demanded = max(max(demand.group) for demand in algorithm.demands)
-    return 1 + max(demanded, min(used, MAX_NPUS))
+    return 1 + min(max(demanded, used), MAX_NPUS)

@@ -7,7 +7,7 @@ format to the byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +21,10 @@ from weft.algorithm import Algorithm, RoundLog, Transfers
 from weft.documents import check_replaces_file, give_name, new_descriptor
 from weft.errors import InputError
 from weft.formats.chakra import naming
-from weft.formats.claims import claim_limit
+from weft.formats.claims import check_named, claim_limit
 from weft.formats.frame import (
     LINK_COLUMNS,
+    Columns,
     Network,
     frame_of,
     json_of,
@@ -47,6 +48,7 @@ from weft.formats.store._layout import (
     write_all,
 )
 from weft.formats.store._rows import KINDS, kind_of
+from weft.quoting import brief
 from weft.topology.model import Topology
 
 __all__ = ["SUFFIX", "read", "recognise", "write"]
@@ -119,6 +121,7 @@ def read(path: Path, hints: Hints) -> Imported:
     directory, arrays, size = mapped(path)
     with naming(path):
         algorithm = _algorithm(directory, arrays, size)
+        check_named(algorithm, size)
     hints.check(path, algorithm.demands)
     return Imported(algorithm, path)
 
@@ -126,9 +129,10 @@ def read(path: Path, hints: Hints) -> Imported:
 def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     kind = KINDS.get(directory.rows)
     if kind is None:
-        raise InputError(f"rows of the kind {directory.rows[:40]}, which this Weft does not know")
+        raise InputError(f"rows of the kind {brief(directory.rows)}, which this Weft does not know")
     limit = claim_limit(size)
-    topology = _topology(directory, arrays, limit)
+    columns = _whole_numbers(arrays, directory.column_names())
+    topology = _topology(directory, arrays, columns, limit)
     npus = 1 << 31 if topology is None else topology.npus
     # Rows of one NPU's chunks stand for those of all: in an All-to-All each has as many as there
     # are NPUs, elsewhere there are no more chunks than such rows.
@@ -137,32 +141,46 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     most = limit * npus if of_one and exchange else limit
     none = np.zeros(0, dtype=np.int32)
     frame = Algorithm(
-        read_demands(directory, arrays, npus, most),
+        read_demands(directory, columns, npus, most),
         Transfers(none, none, none, none.astype(np.bool_)),
         topology,
-        read_routes(directory, arrays, topology),
+        read_routes(directory, columns, topology),
         read_cost(directory),
         MappingProxyType(directory.provenance),
     )
     return replace(frame, rows=kind.make(frame, arrays, directory.numbers))
 
 
-def _topology(directory: Directory, arrays: Arrays, limit: int) -> Topology | None:
+def _whole_numbers(arrays: Arrays, names: Iterable[str], prefix: str = "") -> Columns:
+    """Columns of a frame in 64 bits: files keep what is narrower, of which sums wrap around."""
+    columns = {}
+    for name in names:
+        column = arrays[f"{prefix}{name}"]
+        if (column.dtype == np.bool_) != (name == "part_reduce"):
+            expected = "bool" if name == "part_reduce" else "whole numbers"
+            raise InputError(f"the array {prefix}{name} is of {column.dtype}; expected {expected}")
+        columns[name] = column.astype(np.int64, copy=False)
+    return columns
+
+
+def _topology(
+    directory: Directory, arrays: Arrays, columns: Columns, limit: int
+) -> Topology | None:
     if directory.topology is None:
         return None
-    topology = _network(directory.topology, arrays, limit)
+    topology = _network(directory.topology, columns, limit)
     if directory.translates:
         topology = _translating(topology)
     if directory.whole is None:
         return topology
-    columns = Arrays({name: arrays[f"whole_{name}"] for name in LINK_COLUMNS})
-    whole = _translating(_network(directory.whole, columns, limit))
+    links = _whole_numbers(arrays, LINK_COLUMNS, "whole_")
+    whole = _translating(_network(directory.whole, links, limit))
     if whole.npus != topology.npus:
         raise InputError("the network before failures has other NPUs")
     return replace(topology, whole=whole)
 
 
-def _network(network: Network, columns: Arrays, limit: int) -> Topology:
+def _network(network: Network, columns: Columns, limit: int) -> Topology:
     if not 1 <= network.npus <= limit:
         raise InputError("the topology's NPUs or switches make no sense")
     return read_network(network, columns, limit)

@@ -19,6 +19,7 @@ from weft.algorithm.rounds import LOG_BEGINS
 from weft.errors import FormatError, InputError
 from weft.formats.chakra import naming
 from weft.formats.frame import Frame, Network
+from weft.quoting import brief
 
 MAGIC = b"WEFT\r\n\x1a\n"  # a transfer as text would change it
 VERSION = 1
@@ -136,7 +137,7 @@ def mapped(path: Path) -> tuple[Directory, Arrays, int]:
         arrays = Arrays()
         for entry in directory.arrays:
             if entry.name in arrays:
-                raise InputError(f"the array {entry.name[:40]} is there twice")
+                raise InputError(f"the array {brief(entry.name)} is there twice")
             arrays[entry.name] = _array(content, entry, place)
     return directory, arrays, size
 
@@ -163,7 +164,7 @@ def _directory(content: mmap.mmap, size: int) -> tuple[int, Directory]:
 
 def _array(content: mmap.mmap, entry: Entry, end: int) -> NDArray[Any]:
     """A view of the file; `end` is where the arrays end at the latest."""
-    name = entry.name[:40]
+    name = brief(entry.name)
     if entry.type not in TYPES or entry.length < 0:
         raise InputError(f"the array {name} is of an unknown type or length")
     if entry.place < HEAD_BYTES or entry.place % HEAD_BYTES or entry.place + entry.bytes > end:

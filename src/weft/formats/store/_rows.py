@@ -32,7 +32,6 @@ from weft.units import CLOCK_PS
 Columns = dict[str, NDArray[Any]]
 Numbers = dict[str, int]
 
-_MOST_NPUS = 1 << 31  # where no network says how many there are
 _REQUIRED = ("chunk", "src", "dst", "reduce")  # columns that every table has
 _SYMMETRIC: dict[str, type[np.generic]] = {
     "chunk": np.int32,
@@ -96,7 +95,7 @@ def _make_table(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> Transfer
 
 
 def _check_table(algorithm: Algorithm, table: Transfers) -> None:
-    npus = _MOST_NPUS if algorithm.topology is None else algorithm.topology.npus
+    npus = 1 << 31 if algorithm.topology is None else algorithm.topology.npus
     routes = algorithm.route_table
     check_rows(table, npus, len(algorithm.chunks), 0 if routes is None else len(routes))
 
@@ -237,6 +236,8 @@ def _place_of(
         raise InputError("compact rows need a topology, a cost model and one collective")
     if demand.kind not in kinds or (demand.parts is not None and not told):
         raise InputError(f"such rows cannot be those of this {demand.kind}")
+    if demand.parts is None and not demand.smallest_chunk:
+        raise InputError(f"compact rows need chunks that have bytes; {demand.size} B are too few")
     return frame.topology, demand
 
 

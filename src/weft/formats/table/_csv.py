@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm, Transfers
 from weft.documents import Document, PlacedError, new_file, placed, read_document
 from weft.errors import InputError
-from weft.formats.claims import claim_limit, claimed_chunks
+from weft.formats.claims import check_named, claim_limit, claimed_chunks
 from weft.formats.imported import Hints, Imported
+from weft.quoting import quoted
 
 MOST_BYTES = 4 << 30
 NEEDED = ("chunk", "src", "dst", "reduce")
@@ -69,7 +70,9 @@ def read_csv(path: Path, hints: Hints) -> Imported:
         npus = 1 + max(int(transfers.src.max(initial=0)), int(transfers.dst.max(initial=0)))
         with placed("the table", ()):
             _check_claims(hints, npus, len(document.data))
-            return Algorithm((hints.demand(npus),), transfers), lines
+            algorithm = Algorithm((hints.demand(npus),), transfers)
+            check_named(algorithm, len(document.data))
+            return algorithm, lines
 
     algorithm, lines = read_document(path, "table", build, MOST_BYTES)
     return Imported(algorithm, path, lambda row: f"line {lines[row]}")
@@ -118,7 +121,7 @@ def _check_names(names: list[str], line: int) -> None:
     for name in names:
         if name not in NEEDED + OTHERS:
             known = ", ".join(NEEDED + OTHERS)
-            raise PlacedError(f"unknown column '{name[:40]}' (known: {known})", line=line)
+            raise PlacedError(f"unknown column {quoted(name)} (known: {known})", line=line)
         if names.count(name) > 1:
             raise PlacedError(f"column {name} is there twice", line=line)
 
@@ -167,5 +170,7 @@ def _parsed(
             found.append(parse(cell))
         except (ValueError, KeyError):
             kind = "0 or 1" if name == "reduce" else "a whole number from 0 on"
-            raise PlacedError(f"{name} is '{cell[:40]}'; expected {kind}", line=lines[at]) from None
+            raise PlacedError(
+                f"{name} is {quoted(cell)}; expected {kind}", line=lines[at]
+            ) from None
     return found

@@ -29,6 +29,7 @@ from weft.documents import (
 from weft.errors import InputError
 from weft.formats.claims import (
     PART_TYPES,
+    check_named,
     checked_parts,
     checked_range,
     claim_limit,
@@ -36,6 +37,7 @@ from weft.formats.claims import (
 )
 from weft.formats.imported import Hints, Imported
 from weft.formats.table import _records as records
+from weft.quoting import brief, quoted
 from weft.topology.model import Topology
 
 Int64 = NDArray[np.int64]
@@ -91,7 +93,9 @@ def _plain(value: Any) -> Any:
     """A value of Python's own that JSON can hold."""
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, str | int | float | bool) or not _finite(value):
-        raise InputError(f"the provenance cannot be written as JSON: {value!r} is no plain value")
+        raise InputError(
+            f"the provenance cannot be written as JSON: {quoted(value)} is no plain value"
+        )
     return value
 
 
@@ -160,7 +164,7 @@ def _algorithm(document: Document) -> Algorithm:
         raise PlacedError('is not a table of Weft: expected an object with "weft_table"')
     if plain["weft_table"] != records.VERSION:
         raise PlacedError(
-            f"version {str(plain['weft_table'])[:40]} of the table; this Weft reads version "
+            f"version {brief(plain['weft_table'])} of the table; this Weft reads version "
             f"{records.VERSION}",
             ("weft_table",),
         )
@@ -176,7 +180,9 @@ def _algorithm(document: Document) -> Algorithm:
     with placed("transfers", ("transfers",)):
         rows = _transfers(record.transfers)
         provenance = MappingProxyType(record.provenance)
-        return Algorithm(demands, rows, topology, routes, cost, provenance)
+        algorithm = Algorithm(demands, rows, topology, routes, cost, provenance)
+        check_named(algorithm, len(document.data))
+        return algorithm
 
 
 def _numbers(name: str, values: Iterable[int], kind: type[np.generic] = np.int64) -> NDArray[Any]:
