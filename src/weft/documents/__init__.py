@@ -1,7 +1,7 @@
 """Files: what people write, read within bounds, faults named; what Weft writes, whole or not."""
 
 from weft.documents.places import PlacedError, line_of, load_yaml, placed
-from weft.documents.reading import Document, load_json, read_bounded, read_document
+from weft.documents.reading import Document, load_json, open_file, read_bytes, read_document
 from weft.documents.records import Words, convert, explain
 from weft.documents.writing import (
     check_new_file,
@@ -30,8 +30,9 @@ __all__ = [
     "new_descriptor",
     "new_file",
     "new_folder",
+    "open_file",
     "placed",
-    "read_bounded",
+    "read_bytes",
     "read_document",
     "try_writing",
 ]

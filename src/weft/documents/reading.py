@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -44,7 +47,7 @@ def read_document(
     It may raise `PlacedError`.
     """
     where = Path(path)
-    data = _read_bytes(where, kind, most)
+    data = read_bytes(where, kind, most).removeprefix(codecs.BOM_UTF8)
     document = Document(where, data, _decode(where, data))
     try:
         return build(document)
@@ -55,24 +58,33 @@ def read_document(
         raise FormatError(f"{place} {sentence}") from None
 
 
-def read_bounded(file: BinaryIO, most: int) -> bytes:
-    """All of a file, or its first `most` + 1 bytes if it has more.
+@contextmanager
+def open_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to read.
 
-    Asking for so many bytes at once would take memory for all of them, whatever the file has.
+    Raises
+    ------
+    FormatError
+        It is a device, a pipe or a socket: those may have no end, or never begin.
+    OSError, ValueError
+        It cannot be opened.
     """
-    step = max(os.fstat(file.fileno()).st_size + 1, 1 << 16)
-    parts: list[bytes] = []
-    left = most + 1
-    while left and (part := file.read(min(step, left))):
-        parts.append(part)
-        left -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which waits for no writer of a pipe
+    with open(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise FormatError(f"{path}: is a device or a pipe, not a file")
+        yield file
 
 
-def _read_bytes(path: Path, kind: str, most: int) -> bytes:
+def read_bytes(path: Path, kind: str, most: int) -> bytes:
+    """All of a file of some `kind`, which may have at most so many bytes."""
     try:
-        with path.open("rb") as file:
-            data = read_bounded(file, most)
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > most else _first(file, most + 1, max(size + 1, 1 << 16))
     except FileNotFoundError:
         raise FormatError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -80,9 +92,21 @@ def _read_bytes(path: Path, kind: str, most: int) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise FormatError(f"{path}: cannot be read: {reason}") from None
-    if len(data) > most:
+    if max(size, len(data)) > most:
         raise FormatError(f"{path}: is larger than {most >> 20} MiB, the most Weft reads")
-    return data.removeprefix(codecs.BOM_UTF8)
+    return data
+
+
+def _first(file: BinaryIO, most: int, step: int) -> bytes:
+    """The first bytes of a file, at most so many, by steps: some have more than they say.
+
+    Asking for all at once would take memory for all, whatever the file has.
+    """
+    parts: list[bytes] = []
+    while most and (part := file.read(min(step, most))):
+        parts.append(part)
+        most -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _decode(path: Path, data: bytes) -> str:

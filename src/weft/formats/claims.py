@@ -56,10 +56,10 @@ def claimed_chunks(kind: str, ranks: int, parts: int | None, chunks_per_share: i
     return max(parts or 0, ranks, 0) * max(chunks_per_share, 0)
 
 
-def checked_range(name: str, values: Int64, end: int) -> None:
-    """Raise unless all values are 0 to end - 1."""
-    for index in np.flatnonzero((values < 0) | (values >= end))[:1]:
-        raise InputError(f"{name}[{index}] is {values[index]}; expected 0 to {end - 1}")
+def checked_range(name: str, values: Int64, end: int, least: int = 0) -> None:
+    """Raise unless all values are `least` to end - 1."""
+    for index in np.flatnonzero((values < least) | (values >= end))[:1]:
+        raise InputError(f"{name}[{index}] is {values[index]}; expected {least} to {end - 1}")
 
 
 def checked_parts(
@@ -71,7 +71,7 @@ def checked_parts(
     """
     for side in ("pre", "post"):
         checked_range(f"{prefix}{side}", columns[side], len(lengths))
-    checked_range(f"{prefix}bytes", columns["bytes"] - 1, MAX_BYTES)
+    checked_range(f"{prefix}bytes", columns["bytes"], MAX_BYTES + 1, least=1)
     # Halves cannot overflow where the sum of all could.
     if int((columns["bytes"] >> 16).sum()) > MAX_BYTES >> 16:
         raise InputError(f"{prefix}bytes are more than {MAX_BYTES} B in all")

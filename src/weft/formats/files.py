@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.algorithm import Algorithm
+from weft.documents import open_file
 from weft.errors import FormatError, unknown_name
 from weft.formats import chakra, msccl, mscclpp, store, table
 from weft.formats.imported import NO_HINTS, Hints, Imported
@@ -99,8 +100,8 @@ def recognise(path: Path) -> str:
     head = b""
     try:
         there = path.exists()
-        if path.is_file():
-            with path.open("rb") as file:
+        if there and not path.is_dir():
+            with open_file(path) as file:
                 head = file.read(HEAD_BYTES)
         for name, kind in FORMATS.items():
             if kind.recognise(path, head):

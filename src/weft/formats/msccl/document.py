@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Buffer
-from weft.documents import read_bounded
+from weft.documents import read_bytes
 from weft.errors import FormatError
 from weft.quoting import brief, quoted
 
@@ -143,15 +143,7 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Read a file; nothing is checked but that it has the elements and their numbers."""
-    reader = _Reader(path)
-    try:
-        with path.open("rb") as file:
-            data = read_bounded(file, MAX_BYTES)
-    except (OSError, ValueError) as error:
-        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
-    if len(data) > MAX_BYTES:
-        raise FormatError(f"{path} has more than {MAX_BYTES} B; no runtime loads that")
-    return reader.read(data)
+    return _Reader(path).read(read_bytes(path, "MSCCL-XML", MAX_BYTES))
 
 
 def _whole(text: str, digits: int = 10) -> int | None:

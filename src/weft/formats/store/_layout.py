@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm.rounds import LOG_BEGINS
+from weft.documents import open_file
 from weft.errors import FormatError, InputError
 from weft.formats.chakra import naming
 from weft.formats.frame import Frame, Network
@@ -125,7 +126,7 @@ def mapped(path: Path) -> tuple[Directory, Arrays, int]:
         It is no store, or damaged where that can be told without reading the log.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size < HEAD_BYTES:
                 raise FormatError(f"{path}: is no compact store: it has {size} bytes")
