@@ -157,3 +157,18 @@ def test_the_judge_counts_no_npus_beyond_its_limit():
     verdict = verify(Algorithm((Collective.of("all-gather", (0, far), 8),), rows))
     assert not verdict
     assert f"NPU {far}" in verdict.violation
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (0, "is no compact store: it has 0 bytes"),
+        (63, "is no compact store: it has 63 bytes"),
+        (64, "its first bytes are not those of one"),
+        (65, "its first bytes are not those of one"),
+    ],
+)
+def test_a_file_as_long_as_the_head_is_looked_into(size, message, tmp_path):
+    (tmp_path / "a.weft").write_bytes(b"x" * size)
+    with pytest.raises(FormatError, match=message):
+        weft.load(tmp_path / "a.weft")
