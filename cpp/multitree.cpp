@@ -18,30 +18,36 @@ struct Edges {
 };
 
 Edges find_edges(const Network& network, Forwarding& paths, std::int32_t reach) {
-    std::vector<std::vector<std::int32_t>> found(static_cast<std::size_t>(network.npus));
-    for (std::int32_t taker = 0; taker < network.npus; ++taker) {
-        const auto table = paths.towards(taker, reach);
-        for (std::int32_t npu = 0; npu < network.npus; ++npu) {
-            const auto hop = paths.from(table, npu);
-            if (hop != Forwarding::none && paths.end_of(hop) == taker) found[npu].push_back(hop);
-        }
-    }
+    for (std::int32_t taker = 0; taker < network.npus; ++taker)
+        for (std::int32_t npu = 0; npu < network.npus; ++npu)
+            paths.settle(paths.towards(taker, reach), npu);
+    paths.deal();
+    struct Edge {
+        std::int32_t ahead, dst;
+        std::vector<std::int32_t> links;
+        auto rank() const { return std::pair(links[0], ahead); }
+    };
     Edges edges;
+    std::vector<Edge> out;
     for (std::int32_t npu = 0; npu < network.npus; ++npu) {
-        auto& hops = found[npu];
-        const auto rank = [&](std::int32_t hop) {
-            const auto ahead = (paths.end_of(hop) - npu + network.npus) % network.npus;
-            return std::pair(paths.links_of(hop)[0], ahead);
-        };
-        std::sort(hops.begin(), hops.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+        out.clear();
+        for (std::int32_t dst = 0; dst < network.npus; ++dst) {
+            const auto hop = paths.from(paths.towards(dst, reach), npu);
+            if (hop == Forwarding::none || paths.end_of(hop) != dst) continue;
+            const auto ahead = (dst - npu + network.npus) % network.npus;
+            for (auto way = paths.ways(hop); way > 0; --way) {
+                const auto links = paths.take(hop);
+                out.push_back({ahead, dst, {links.begin(), links.end()}});
+            }
+        }
+        std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.rank() < b.rank(); });
         std::int32_t exits = 0, before = -1;
-        for (auto hop : hops) {
-            const auto links = paths.links_of(hop);
-            exits += links[0] != before;
-            before = links[0];
+        for (const auto& edge : out) {
+            exits += edge.links[0] != before;
+            before = edge.links[0];
             edges.out.items.push_back(static_cast<std::int32_t>(edges.dst.size()));
-            edges.dst.push_back(paths.end_of(hop));
-            edges.links.items.insert(edges.links.items.end(), links.begin(), links.end());
+            edges.dst.push_back(edge.dst);
+            edges.links.items.insert(edges.links.items.end(), edge.links.begin(), edge.links.end());
             edges.links.close();
         }
         edges.out.close();

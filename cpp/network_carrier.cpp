@@ -1,6 +1,7 @@
 #include "network_carrier.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,13 +28,14 @@ class NetworkCarrier : public Carrier {
         for (const auto& channel : graph.channels) {
             auto& table = table_[channel.dst];
             if (table < 0) table = paths_.towards(npus_[channel.dst], -1);
-            if (paths_.from(table, npus_[channel.src]) == Forwarding::none)
+            if (!paths_.settle_path(table, npus_[channel.src], npus_[channel.dst]))
                 throw std::invalid_argument(
                     "rank " + std::to_string(channel.src) + " has a message for rank " +
                     std::to_string(channel.dst) + ", but NPU " +
                     std::to_string(npus_[channel.src]) + " cannot reach NPU " +
                     std::to_string(npus_[channel.dst]));
         }
+        paths_.deal();
     }
 
     void send(std::uint32_t node, RunClock& clock) override {
@@ -55,7 +57,7 @@ class NetworkCarrier : public Carrier {
         ps time = 0;
         for (auto at = npus_[channel.src]; at != npus_[channel.dst];) {
             const auto number = paths_.from(table_[channel.dst], at);
-            time += time_hop(number, channel.bytes, holds);
+            time += time_hop(paths_.typical(number), channel.bytes, holds);
             at = paths_.end_of(number);
         }
         return time;
@@ -64,8 +66,8 @@ class NetworkCarrier : public Carrier {
     LinkUse use() const override { return {network_.src, network_.dst, busy_}; }
 
   private:
-    ps time_hop(std::int32_t number, std::int64_t bytes, std::vector<Hold>& holds) const {
-        const auto links = paths_.links_of(number);
+    ps time_hop(std::span<const std::int32_t> links, std::int64_t bytes,
+                std::vector<Hold>& holds) const {
         speeds_.clear();
         for (auto link : links) speeds_.push_back(network_.speed[link]);
         holds.resize(links.size());
@@ -75,8 +77,8 @@ class NetworkCarrier : public Carrier {
     void book(std::uint32_t node, std::int32_t at, RunClock& clock) {
         const Channel& channel = graph_.channel_of(node);
         const auto number = paths_.from(table_[channel.dst], at);
-        const auto links = paths_.links_of(number);
-        const ps duration = time_hop(number, channel.bytes, holds_);
+        const auto links = paths_.take(number);
+        const ps duration = time_hop(links, channel.bytes, holds_);
         const ps start = calendars_.first_fit(links, holds_, clock.now());
         clock.schedule(start - clock.now() + duration, Happening::message_arrives, node,
                        static_cast<std::uint32_t>(paths_.end_of(number)));

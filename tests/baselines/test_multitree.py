@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,7 +42,8 @@ def test_any_network(
 def test_trees_ask_for_a_link_once_a_slot(network: Topology) -> None:
     sends = multitree(network, Collective.of("all-gather", network.members, 1 << 20))
     asked = list(zip(sends.step.tolist(), sends.src.tolist(), sends.dst.tolist(), strict=True))
-    assert len(set(asked)) == len(asked)
+    links = Counter(zip(network.src.tolist(), network.dst.tolist(), strict=True))
+    assert all(times <= links[src, dst] for (_, src, dst), times in Counter(asked).items())
     # Every NPU but the root gets every share once, from one that had it in an earlier slot.
     had = {(npu, npu): -1 for npu in range(network.npus)}
     for step, chunk, src, dst in zip(
