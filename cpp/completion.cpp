@@ -19,8 +19,7 @@ class Completing {
     }
 
     Completion run(ps begin, Progress& progress) {
-        progress.done = 0;
-        progress.total = static_cast<std::int64_t>(missing_.chunks.size());
+        progress.begin(static_cast<std::int64_t>(missing_.chunks.size()));
         for (std::int32_t npu = 0; npu < net_.npus; ++npu) begin_at(npu, begin);
         while (!events_.empty()) {
             if (progress.cancelled) throw Cancelled();

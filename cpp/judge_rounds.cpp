@@ -362,8 +362,7 @@ std::optional<RoundViolation> judge_rounds(const RoundClaim& claim, Progress& pr
     const std::int32_t width = shard_chunks(claim, cores);
     const std::int32_t shards = (claim.chunks() + width - 1) / width;
     const std::int64_t links = claim.network->links();
-    progress.done = 0;
-    progress.total = static_cast<std::int64_t>(claim.log.size()) * shards;
+    progress.begin(static_cast<std::int64_t>(claim.log.size()) * shards);
     std::atomic<std::int32_t> next{0};
     std::mutex merging;
     Found first;

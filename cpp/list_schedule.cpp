@@ -27,7 +27,6 @@ class ListScheduler {
                 lanes_.back().freed.push_back(events_.lane(hold.offset + hold.length));
             }
         }
-        progress_.total += tasks.size();
     }
 
     Schedule run() {

@@ -33,7 +33,6 @@ class Matcher {
         place_holders();
         count_wanted();
         bar_out_of_reach();
-        progress_.total += wanted_;
         prepare_lanes();
         if (options_.rotate) rotation_.emplace(hops);
         prepare_regions();

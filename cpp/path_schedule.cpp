@@ -74,7 +74,6 @@ class PathScheduler {
         schedule_.chunk.reserve(paths.hops());
         schedule_.hop.reserve(paths.hops());
         schedule_.start.reserve(paths.hops());
-        progress_.total += paths.hops();
     }
 
     Schedule run() {

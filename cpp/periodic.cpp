@@ -255,8 +255,7 @@ PeriodicTrees plan_periodic(const PeriodicProblem& problem, std::uint64_t seed, 
             attempts.push_back({period, std::max(1, static_cast<int>(period / (load * slack)))});
             work += attempts.back().trees;
         }
-    progress.done = 0;
-    progress.total = work;
+    progress.begin(work);
     PeriodicTrees best;
     std::size_t best_number = attempts.size();
     std::mutex keeping;

@@ -36,7 +36,7 @@ class Run {
         for (auto& tally : tallies_) tally.by_range.assign(size, 0);
         for (const auto link : state.link)
             range_of_.push_back(static_cast<std::uint16_t>(writer_.range_of(link)));
-        progress.total += state.deliveries;
+        progress.begin(state.deliveries);
     }
 
     // What every member of the team does, round after round. All members see the same figures at

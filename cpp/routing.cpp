@@ -94,7 +94,6 @@ class Router {
         paths_.reserve(hops);
         loads_.aim(std::max(bound_, static_cast<double>(hops) * loads_.mean_share()),
                    gentle_doublings);
-        progress_.total += unicast_.chunks();
         for (auto chunk : order) {
             if (progress_.cancelled) return;
             find_shortest(chunk);

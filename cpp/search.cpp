@@ -152,6 +152,12 @@ class Search {
         keep_best_of(guarded);
     }
 
+    // How often a chunk must reach a taker; those that hold it from the start are few.
+    std::int64_t deliveries() const {
+        std::int64_t sum = 0;
+        for (auto set : spread_.takers) sum += static_cast<std::int64_t>(spread_.sets[set].size());
+        return sum;
+    }
     std::vector<double> supply(std::int64_t bytes) const {
         std::vector<double> result(network_.npus, 0);
         for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
@@ -168,6 +174,7 @@ class Search {
     // Once one meets the bound, those behind it cannot win and are skipped; so that nothing
     // depends on which of them ran, none counts for less than the bound.
     void keep_best_of(const std::vector<MatchOptions>& options) {
+        progress_.begin(static_cast<std::int64_t>(options.size()) * deliveries());
         std::vector<Schedule> found(options.size());
         std::atomic<std::size_t> met{options.size()};
         std::atomic<ps> shortest{best_.time};

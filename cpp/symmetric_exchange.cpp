@@ -152,7 +152,7 @@ SymmetricPlan Exchange::run() {
         wanted += static_cast<std::size_t>(left_[chunk]);
         wait(chunk);
     }
-    progress_.total = static_cast<std::int64_t>(wanted);
+    progress_.begin(static_cast<std::int64_t>(wanted));
     plan.rows.reserve(wanted);
     std::vector<std::int32_t> order(free_.size());
     for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);

@@ -266,6 +266,7 @@ SymmetricPlan Growth::until(ps deadline) {
     SymmetricPlan plan;
     plan.time = 0;
     const auto wanted = ways_.size() - static_cast<std::size_t>(pieces_);
+    progress_.begin(static_cast<std::int64_t>(wanted));
     plan.rows.reserve(wanted);
     for (std::int32_t piece = 0; piece < pieces_; ++piece) claim(target(piece, 0));
     for (std::int32_t piece = 0; piece < pieces_; ++piece) arrive(target(piece, 0));
@@ -296,7 +297,6 @@ SymmetricPlan Growth::until(ps deadline) {
 SymmetricPlan spread_from_one(const Directions& directions, std::int32_t pieces,
                               std::uint64_t seed, ps goal, Progress& progress) {
     const Grid grid(directions);
-    progress.total = static_cast<std::int64_t>(grid.npus() - 1) * pieces;
     const auto attempt = [&](std::uint64_t number, ps deadline) {
         return Growth(directions, grid, pieces, seed + number, progress).until(deadline);
     };

@@ -64,6 +64,7 @@ Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& 
             : TreePacker(within(hops, problem.reach), times, problem, bound, seed).pack(count);
     if (trees.empty()) return {};
     const auto tasks = make_tasks(hops, trees, problem.chunks);
+    progress.begin(tasks.size());
     Schedule schedule =
         list_schedule(hops, {&times, 1}, tasks, priorities(tasks, times), progress);
     if (progress.cancelled) throw Cancelled();

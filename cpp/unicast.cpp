@@ -20,7 +20,12 @@ constexpr std::int64_t many_hops = 1 << 20;
 ps nearly(ps time) { return static_cast<ps>(static_cast<double>(time) * close_enough); }
 
 Schedule attempt(const Hops& hops, const Unicast& unicast, double thrift, std::uint64_t seed,
-                 ps bound, Progress& progress) {
+                 ps bound, bool alone, Progress& progress) {
+    // Attempts side by side are short, and would take each other's stages for their own.
+    const auto begin = [&](std::int64_t work) {
+        if (alone) progress.begin(work);
+    };
+    begin(unicast.chunks());
     const RoutedPaths routed = route(hops, unicast, thrift, seed, bound, progress);
     if (!routed.all_found || progress.cancelled) return {};
     // Much freedom keeps links busy in between, little of it shortens the end. The first is mostly
@@ -29,6 +34,7 @@ Schedule attempt(const Hops& hops, const Unicast& unicast, double thrift, std::u
     const std::size_t tries = routed.paths.hops() > many_hops ? 2 : precedences.size();
     return first_or_best(tries, 1, nearly(std::max(bound, routed.load)),
                          [&](std::size_t i) {
+                             begin(routed.paths.hops());
                              return schedule_paths(hops, unicast, routed.paths, routed.load,
                                                    precedences[i], seed + i, progress);
                          });
@@ -54,7 +60,8 @@ Schedule plan_unicast(const Hops& hops, const Unicast& unicast, std::uint64_t se
     std::vector<std::uint64_t> own_seed(attempts);
     for (auto& own : own_seed) own = seeds();
     Schedule best = first_or_best(attempts, threads, nearly(bound), [&](std::size_t i) {
-        return attempt(hops, unicast, thrifts[i % thrifts.size()], own_seed[i], bound, progress);
+        return attempt(hops, unicast, thrifts[i % thrifts.size()], own_seed[i], bound,
+                       attempts == 1, progress);
     });
     if (progress.cancelled) throw Cancelled();
     return best;

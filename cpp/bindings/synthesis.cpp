@@ -1,3 +1,8 @@
+#include <nanobind/stl/string.h>
+
+#include <string>
+#include <utility>
+
 #include "bind.h"
 #include "matching.h"
 #include "retime.h"
@@ -30,12 +35,27 @@ void bind_synthesis(nb::module_& module) {
     nb::class_<Progress>(module, "Progress")
         .def(nb::init<>())
         .def("cancel", [](Progress& self) { self.cancelled = true; })
-        .def("report",
-             [](Progress& self, std::int64_t done, std::int64_t total) {
+        .def("enter",
+             [](Progress& self, std::string phase) {
                  if (self.cancelled) throw Cancelled();
-                 self.total = total;
-                 self.done = done;
+                 self.enter(std::move(phase));
              })
+        .def("begin",
+             [](Progress& self, std::int64_t work) {
+                 if (self.cancelled) throw Cancelled();
+                 self.begin(work);
+             })
+        .def("advance",
+             [](Progress& self) {
+                 if (self.cancelled) throw Cancelled();
+                 ++self.done;
+             })
+        .def("check",
+             [](const Progress& self) {
+                 if (self.cancelled) throw Cancelled();
+             })
+        .def_prop_ro("phase", &Progress::phase)
+        .def_prop_ro("stage", [](const Progress& self) { return self.stage.load(); })
         .def_prop_ro("done", [](const Progress& self) { return self.done.load(); })
         .def_prop_ro("total", [](const Progress& self) { return self.total.load(); });
 

@@ -35,8 +35,17 @@ class Progress:
     """How far a long kernel is; may be asked and cancelled from another thread."""
 
     def cancel(self) -> None: ...
-    def report(self, done: int, total: int) -> None:
-        """Say how far work in Python is; raises Cancelled if it was cancelled."""
+    def enter(self, phase: str) -> None:
+        """Say what comes next, such as "verifying"; this and the others may raise Cancelled."""
+    def begin(self, work: int) -> None:
+        """The next stage of the phase has so much to do."""
+    def advance(self) -> None:
+        """So much of it is done: one more."""
+    def check(self) -> None: ...
+    @property
+    def phase(self) -> str: ...
+    @property
+    def stage(self) -> int: ...
     @property
     def done(self) -> int: ...
     @property

@@ -113,7 +113,11 @@ def synthesize(
         scratch=None if scratch is None else Path(scratch),
     )
     seconds = time.perf_counter() - began
-    return Result(algorithm, verify(algorithm, progress=progress), bound_of(algorithm), seconds)
+    progress = progress or _core.Progress()
+    progress.enter("verifying")
+    verdict = verify(algorithm, progress=progress)
+    progress.enter("bounding")
+    return Result(algorithm, verdict, bound_of(algorithm), seconds)
 
 
 def _chunked(

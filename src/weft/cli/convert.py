@@ -92,9 +92,9 @@ def convert(
     def work(report: Progress) -> Algorithm:
         return conversion.read(report)
 
-    algorithm = progress.run("reading and verifying", work)
-    # In this thread: an interrupt must reach it, so that it cleans up.
-    size = conversion.write(algorithm)
+    algorithm = progress.run("reading", work)
+    with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
+        size = conversion.write(algorithm)
     seconds = time.perf_counter() - began
     if as_json:
         say_json(

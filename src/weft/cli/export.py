@@ -57,9 +57,10 @@ def astra_sim(
     def work(report: Progress) -> Bundle:
         algorithm = formats.read(source.path, hints, kind=source.kind).verified(report)
         topology = None if network is None else network.load()
+        report.enter("writing")
         return write(algorithm, output, topology=topology, progress=report)
 
-    bundle = progress.run("exporting", work)
+    bundle = progress.run("reading", work)
     if as_json:
         say_json(bundle.to_dict())
     else:

@@ -94,8 +94,9 @@ def lower(
             progress=report,
         )
 
-    lowering = progress.run("synthesizing", work)
-    lowering.save(output)  # in this thread: an interrupt must reach it, so that it cleans up
+    lowering = progress.run("reading", work)
+    with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
+        lowering.save(output)
     if as_json:
         say_json(lowering.to_dict() | {"output": output})
     else:

@@ -1,4 +1,4 @@
-"""A progress bar for what takes over two seconds, and Ctrl-C that works while kernels run."""
+"""What takes over two seconds says what it does and how far that is; Ctrl-C works meanwhile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -20,13 +21,15 @@ T = TypeVar("T")
 
 _PATIENCE_S = 2.0
 _BEAT_S = 0.1
+_ALMOST = 0.99  # a stage that still runs is not done
 _GRACE_S = 1.0  # for the work to see that it is no longer wanted
 
 
 def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
     """Do the work in a thread of its own; show how far it is once it has taken two seconds.
 
-    A title that changes is asked for time and again.
+    A title that changes is asked for time and again, and stands before the phase that the work
+    is in; another only stands where the work names none.
     """
     from weft._core import Progress
 
@@ -46,7 +49,7 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
     threading.Thread(target=body, daemon=True).start()
     try:
         if not ended.wait(_PATIENCE_S) and sys.stderr.isatty():
-            _show(title if callable(title) else lambda: title, ended, progress)
+            _show(title, ended, progress)
         ended.wait()
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would break off the way out
@@ -60,22 +63,63 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
     return outcome[0]
 
 
-def _show(title: Callable[[], str], ended: threading.Event, progress: Progress) -> None:
+class Sight:
+    """What is shown of a progress: never less of a stage than before, and all only at its end."""
+
+    def __init__(self, title: str | Callable[[], str], progress: Progress) -> None:
+        self._title, self._progress = title, progress
+        self._seen: tuple[str, int] = ("", 0)
+        self._share = 0.0
+
+    def look(self) -> tuple[str, float | None]:
+        """The words, and which share of the stage is done; None while nobody knows."""
+        words, stage = self._words(), self._progress.stage
+        if self._seen != (words, stage):
+            self._seen, self._share = (words, stage), 0.0
+        total = self._progress.total
+        if total <= 0:
+            return words, None
+        self._share = max(self._share, min(self._progress.done / total, _ALMOST))
+        return words if stage < 2 else f"{words}, stage {stage}", self._share
+
+    def _words(self) -> str:
+        phase = self._progress.phase
+        if not callable(self._title):
+            return phase or self._title
+        return f"{self._title()}: {phase}" if phase else self._title()
+
+
+def _show(title: str | Callable[[], str], ended: threading.Event, progress: Progress) -> None:
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     from weft.quoting import sentence
 
+    # No time left: a search ends when it finds nothing better, and nobody knows when that is.
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[percent]:>4}"),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
     )
+    sight = Sight(title, progress)
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(sentence(title()), total=None)
+        task = bar.add_task("", total=None, percent="")
         while not ended.wait(_BEAT_S):
-            total = progress.total or None
-            bar.update(task, completed=progress.done, total=total, description=sentence(title()))
+            words, share = sight.look()
+            percent = "" if share is None else f"{share:.0%}"
+            known = None if share is None else 1.0
+            bar.update(task, description=sentence(words), completed=share or 0, total=known, percent=percent)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say what this thread itself does, where somebody is looking."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

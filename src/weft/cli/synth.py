@@ -111,9 +111,10 @@ def synth(
             scratch=None if target is None else target.path.absolute().parent,
         )
 
-    result = progress.run("synthesizing", work)
+    result = progress.run("reading", work)
     if target is not None:
-        result.save(target.path)  # in this thread: an interrupt must reach it, so that it cleans up
+        with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
+            result.save(target.path)
     stored = None if target is None else target.bytes()
     if as_json:
         say_json(result.to_dict() | {"output": output, "stored_bytes": stored})

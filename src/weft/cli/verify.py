@@ -33,7 +33,7 @@ def verify(source: InputOptions, as_json: bool) -> None:
     def work(report: Progress) -> Verdict:
         return read(source.path, hints, kind=source.kind).judged(report)
 
-    verdict = progress.run("verifying", work)
+    verdict = progress.run("reading", work)
     if as_json:
         say_json({"path": source.path, **verdict.to_dict()})
     else:

@@ -146,7 +146,7 @@ class _Job:
 
     def begin(self, what: str, size: int) -> None:
         """Say what comes next; this is also where a comparison that is not wanted ends."""
-        self.progress.report(0, 0)
+        self.progress.enter("")
         self.step += 1
         if self.tell is not None:
             self.tell(f"{self.step} of {self.steps}: {what} at {format_size(size)}")

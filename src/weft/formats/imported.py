@@ -96,6 +96,8 @@ class Imported:
 
     def judged(self, progress: _core.Progress | None = None) -> Verdict:
         """What the judge says, with the place in the file if something is wrong there."""
+        if progress is not None:
+            progress.enter("verifying")
         verdict = verify(self.algorithm, progress=progress)
         if verdict or self.origin is None or verdict.row is None:
             return verdict

@@ -46,13 +46,12 @@ def reproduce(
         check_folder(folder)
     known = PAPERS[name]
     setups = known.setups(quick)
-    total, done = sum(len(setup.instances) for setup in setups), 0
+    if progress is not None:
+        progress.begin(sum(len(setup.instances) for setup in setups))
 
     def tick() -> None:
-        nonlocal done
-        done += 1
         if progress is not None:
-            progress.report(done, total)
+            progress.advance()
 
     report = Report(known.paper, quick, [setup.run(tick) for setup in setups])
     if folder is not None:

@@ -85,7 +85,8 @@ def produce(
     jobs = list(zip(demands, choose, strict=True))
 
     def attempt(number: int) -> Algorithm:
-        mine = replace(settings, seed=(seed + number) & MAX_SEED)
+        alone = number == 0 or workers == 1
+        mine = replace(settings, seed=(seed + number) & MAX_SEED, one_of_several=not alone)
         best = _attempt(topology, mine, jobs)
         if topology.copying:  # copies can be in the way of what is wanted more
             plain = _attempt(topology.with_switches(copying=()), mine, jobs)
@@ -96,6 +97,7 @@ def produce(
         best = attempt(0)
         for first in range(1, trials, workers):
             batch = range(first, min(first + workers, trials))
+            settings.progress.enter(f"planning (trials {first + 1} to {batch[-1] + 1} of {trials})")
             best = min([best, *pool.map(attempt, batch)], key=lambda algorithm: algorithm.time)
     if method == "auto":
         best = best_known(topology, replace(settings, threads=threads), jobs, best)

@@ -82,10 +82,15 @@ def best_known(topology: Topology, settings: Settings, jobs: Jobs, best: Algorit
         return best
     climb = _Climb(topology, settings, ladders, below, _HOPE if few else 1)
 
+    settings.say("trying classical algorithms")
+    settings.progress.begin(len(fitting))
+
     def made(name: str) -> Algorithm | None:
+        found = None
         with suppress(InputError, UnreachableError):  # it does not suit this network
-            return min(climb.of(name), key=lambda algorithm: algorithm.time, default=None)
-        return None
+            found = min(climb.of(name), key=lambda algorithm: algorithm.time, default=None)
+        settings.progress.advance()
+        return found
 
     with ThreadPoolExecutor(settings.threads) as pool:
         found = [algorithm for algorithm in pool.map(made, fitting) if algorithm is not None]
@@ -180,7 +185,7 @@ class _Climb:
                     break
                 if proven >= self.below:
                     continue
-                self.settings.progress.report(0, 0)
+                self.settings.progress.check()
                 try:
                     made, floor, work = self._made(name, demands, left)
                 except UnreachableError as error:  # such large chunks may not fit small buffers

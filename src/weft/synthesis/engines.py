@@ -60,6 +60,8 @@ class Settings:
         One of `METHODS`: the only one to use, or ``auto`` for the best of those that fit.
     scratch
         Folder for rows that are too many for memory; None for the system's.
+    one_of_several
+        Whether other attempts run at the same time, so that this one must not say what it does.
     """
 
     cost: CostModel
@@ -68,10 +70,20 @@ class Settings:
     progress: _core.Progress = field(default_factory=_core.Progress)
     method: str = "auto"
     scratch: Path | None = None
+    one_of_several: bool = False
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise unknown_name("method", self.method, METHODS)
+
+    def tell(self, method: str, chunks: int) -> None:
+        """Say what is planned now, and with how many chunks."""
+        self.say(f"planning ({method}, {chunks:,} chunk{'s' * (chunks != 1)})")
+
+    def say(self, phase: str) -> None:
+        """Say what is done now."""
+        if not self.one_of_several:
+            self.progress.enter(phase)
 
     def insist(self, method: str, what: str) -> None:
         """Raise if another method is asked for: only this one can plan `what`."""
@@ -108,6 +120,7 @@ def _plan_spread(
         raise unreachable(topology, chunks)
     schedule = Schedule.from_core(topology, planned, slot)
     if schedule.time > goal * _TIGHT:
+        settings.say("pushing together")
         schedule = schedule.tightened(topology, settings.cost, slot)
     return schedule
 
@@ -138,6 +151,7 @@ def plan_pairs(topology: Topology, chunks: Chunks, settings: Settings, goal: int
     # What waits for its busiest link all the time cannot be pushed together.
     tight = _TIGHT if len(schedule.chunk) <= _MANY_ROWS else _LOOSE
     if schedule.time > _busiest(topology, schedule, settings.cost, slot) * tight:
+        settings.say("pushing together")
         schedule = schedule.tightened(topology, settings.cost, slot)
     return schedule
 
@@ -155,6 +169,7 @@ def _busiest(topology: Topology, schedule: Schedule, cost: CostModel, slot: int)
 
 def plan_any(topology: Topology, chunks: Chunks, settings: Settings) -> tuple[Schedule, str]:
     """Plan any mix of copies and sums, of any sizes."""
+    settings.tell("steiner", len(chunks))
     planned = _core.steiner(
         topology.core,
         settings.cost.core,
@@ -204,6 +219,7 @@ def plan_trees(
 
     Trees join all of `members`, of which `root` must be one.
     """
+    settings.tell("trees", len(chunks))
     planned = _core.trees(
         topology.core,
         settings.cost.core,
@@ -218,6 +234,7 @@ def plan_trees(
     )
     if planned[-1] == NEVER and len(members) > 1:  # one alone has no tree, and needs none
         raise unreachable(topology, chunks)
+    settings.say("pushing together")
     return Schedule.from_core(topology, planned, slot).tightened(topology, settings.cost, slot)
 
 
@@ -228,6 +245,7 @@ def _spread(
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     inner = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
     holders = chunks.set_members[np.repeat(chunks.set_offsets[chunks.pre], sizes) + inner]
+    settings.tell("matching", len(chunks))
     return _core.match(
         topology.core,
         settings.cost.core,
@@ -247,6 +265,7 @@ def _spread(
 
 def _unicast(topology: Topology, chunks: Chunks, settings: Settings, goal: int) -> _core.Schedule:
     first = chunks.set_offsets
+    settings.tell("unicast", len(chunks))
     return _core.unicast(
         topology.core,
         settings.cost.core,

@@ -95,6 +95,7 @@ def _mended_gather(topology: Topology, demand: Collective, settings: Settings) -
     chunk = (rank[owner] * pieces + piece).astype(np.int32)
     order = np.lexsort((chunk, npu))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(npu, minlength=npus))])
+    settings.tell("mending", len(lost))
     patch = _core.complete(
         topology.core,
         offsets.astype(np.int64),

@@ -97,6 +97,7 @@ def _slots(held: int, duration: int) -> list[tuple[int, int]]:
 def _trees(
     topology: Topology, settings: Settings, demand: Collective, slot: int, lag: int
 ) -> PeriodicRows:
+    settings.tell("periodic", demand.chunk_count)
     period, offsets, link, slots, reduce, counts = _core.plan_periodic(
         topology.core,
         topology.members,

@@ -69,6 +69,7 @@ def plan_rounds(topology: Topology, settings: Settings, demands: Sequence[Collec
             f"method rounds plans transfers of up to {_MOST_LAG} rounds; here the slowest takes "
             f"{rhythm.longest_lag} times as long as the quickest link is held; use auto"
         )
+    settings.tell("rounds", demand.chunk_count)
     file = _file_for(topology, settings, demand, rhythm)
     try:
         offsets, count, complete = _core.run_rounds(

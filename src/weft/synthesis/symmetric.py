@@ -199,6 +199,7 @@ def _carried(rows: int, hold: NDArray[np.int64], duration: NDArray[np.int64]) ->
 
 def _exchange(job: _Job, settings: Settings) -> SymmetricRows:
     goal = job.floor(job.demand.largest_chunk)
+    settings.tell("symmetric", job.demand.chunk_count)
     planned = _core.symmetric_exchange(
         job.directions, job.pieces, settings.seed, goal, settings.progress
     )
@@ -209,6 +210,7 @@ def _spread(job: _Job, settings: Settings) -> SymmetricRows:
     """Trees from one NPU to all; run backwards they sum for it, and both are an All-Reduce."""
     gather = replace(job.demand, kind="all-gather")
     goal = replace(job, demand=gather).floor(job.demand.largest_chunk)
+    settings.tell("symmetric", job.demand.chunk_count)
     chunk, src, direction, start = _core.symmetric_spread(
         job.directions, job.pieces, settings.seed, goal, settings.progress
     )

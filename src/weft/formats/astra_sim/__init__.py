@@ -362,9 +362,11 @@ def _write_set(
     if len(ranks) < form.ranks:
         _put(place, f"{prefix}groups.json", groups_json(ranks))
     written = write_workload(place, f"{prefix}workload", form, job.call, ranks)
+    if progress is not None:
+        progress.begin(len(ranks))
     for rank, trace in enumerate(job.traces(form)):
         if progress is not None:
-            progress.report(rank, len(ranks))
+            progress.advance()
         (place / f"{prefix}algorithm.{rank}.et").write_bytes(trace)
         written += len(trace)
     return written

@@ -1,0 +1,92 @@
+"""What is shown while something takes long: which phase, how much of it, never backwards."""
+
+from __future__ import annotations
+
+from weft import _core, synthesize
+from weft.cli.progress import Sight
+
+
+class Heard(_core.Progress):
+    """Writes down the phases."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.phases: list[str] = []
+
+    def enter(self, phase: str) -> None:
+        self.phases.append(phase)
+        super().enter(phase)
+
+
+def test_phases_are_named() -> None:
+    heard = Heard()
+    synthesize("mesh:3x3", "all-reduce", "9KiB", chunks=2, progress=heard)
+    planning = [phase for phase in heard.phases if phase.startswith("planning")]
+    assert planning[0] == "planning (matching, 18 chunks)"
+    assert "planning (trees, 18 chunks)" in planning
+    assert heard.phases[-3:] == ["trying classical algorithms", "verifying", "bounding"]
+
+
+def test_trials_side_by_side_are_one_phase() -> None:
+    heard = Heard()
+    synthesize("mesh:2x2", "broadcast", "1KiB", chunks=1, trials=5, threads=2, progress=heard)
+    assert "planning (trials 2 to 3 of 5)" in heard.phases
+    assert "planning (trials 4 to 5 of 5)" in heard.phases
+    later = heard.phases[heard.phases.index("planning (trials 2 to 3 of 5)") :]
+    assert not any("chunk" in phase for phase in later)
+
+
+def test_what_is_shown_never_goes_backwards() -> None:
+    progress = _core.Progress()
+    sight = Sight("reading", progress)
+    assert sight.look() == ("reading", None)
+    progress.enter("planning")
+    assert sight.look() == ("planning", None)
+    progress.begin(4)
+    shares = [sight.look()[1]]
+    for _ in range(4):
+        progress.advance()
+        shares.append(sight.look()[1])
+    assert shares == [0, 0.25, 0.5, 0.75, 0.99]
+    progress.begin(100)
+    assert sight.look() == ("planning, stage 2", 0)
+    progress.enter("verifying")
+    assert sight.look() == ("verifying", None)
+
+
+def test_a_title_that_changes_stands_before_the_phase() -> None:
+    progress = _core.Progress()
+    sight = Sight(lambda: "3 of 20: ring", progress)
+    assert sight.look() == ("3 of 20: ring", None)
+    progress.enter("verifying")
+    assert sight.look()[0] == "3 of 20: ring: verifying"
+
+
+def test_kernels_do_no_more_than_they_said() -> None:
+    """A stage's whole is known when it begins: what is added later would take the bar back."""
+    for spec, kind, method in (
+        ("mesh:4x4", "all-gather", "matching"),
+        ("mesh:4x4", "all-reduce", "trees"),
+        ("torus:4x4", "all-to-all", "symmetric"),
+        ("mesh:10x10", "all-to-all", "unicast"),
+    ):
+        progress = _core.Progress()
+        synthesize(spec, kind, "1MiB", chunks=1, method=method, progress=progress)
+        assert progress.done <= progress.total
+
+
+def test_stages_of_a_large_all_to_all() -> None:
+    """Routes are found, and then scheduled: two stages, each with its own whole."""
+
+    class Begun(Heard):
+        def enter(self, phase: str) -> None:
+            if self.stage:
+                self.phases.append(f"{self.stage} stages, {self.done} of {self.total}")
+            super().enter(phase)
+
+    begun = Begun()
+    synthesize("mesh:10x10", "all-to-all", "1MiB", chunks=1, method="unicast", progress=begun)
+    assert begun.phases[0] == "planning (unicast, 10,000 chunks)"
+    stages, done, total = (int(word) for word in begun.phases[1].split() if word.isdigit())
+    assert stages >= 2
+    assert done == total > 0
