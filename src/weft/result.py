@@ -174,6 +174,7 @@ class Result:
         assert cost is not None
         return {
             "topology": self.topology.name,
+            "changes": list(self.topology.changes),
             "npus": len(self.topology.members),
             "switches": self.topology.switches,
             "links": self.topology.links,

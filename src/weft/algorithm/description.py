@@ -20,6 +20,7 @@ def described(algorithm: Algorithm) -> dict[str, Any]:
     return {
         "groups": [_group(demand) for demand in algorithm.demands],
         "topology": None if topology is None else topology.name,
+        "changes": None if topology is None else list(topology.changes),
         "npus": None if topology is None else len(topology.members),
         "switches": None if topology is None else topology.switches,
         "links": None if topology is None else topology.links,

@@ -12,6 +12,7 @@ from weft.algorithm import Activity
 from weft.cli.printing import cell
 from weft.cli.report import print_whole
 from weft.collective import format_group
+from weft.topology.model import titled
 from weft.units import PS_PER_US, format_size, format_time
 
 _MOST_GROUPS = 8
@@ -64,7 +65,8 @@ def _demand(facts: dict[str, Any]) -> str:
 
 def _network(facts: dict[str, Any]) -> str:
     switches = f", {facts['switches']:,} switch(es)" if facts["switches"] else ""
-    return f"{facts['topology']}: {facts['npus']:,} NPUs{switches}, {facts['links']:,} links"
+    title = titled(facts["topology"], facts["changes"])
+    return f"{title}: {facts['npus']:,} NPUs{switches}, {facts['links']:,} links"
 
 
 def _form(facts: dict[str, Any]) -> str:

@@ -110,7 +110,13 @@ def _show(title: str | Callable[[], str], ended: threading.Event, progress: Prog
             words, share = sight.look()
             percent = "" if share is None else f"{share:.0%}"
             known = None if share is None else 1.0
-            bar.update(task, description=sentence(words), completed=share or 0, total=known, percent=percent)
+            bar.update(
+                task,
+                description=sentence(words),
+                completed=share or 0,
+                total=known,
+                percent=percent,
+            )
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from rich.table import Table
 from weft.cli.printing import cell
 from weft.collective import Collective, format_group
 from weft.result import GroupResult, Result
+from weft.topology.model import titled
 from weft.units import PS_PER_US, format_size, format_time
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def print_tables(result: Result, output: str | None, stored: int | None) -> None
 def print_lowering(lowering: Lowering, output: str) -> None:
     """Print what became of a workload's collectives."""
     figures = lowering.to_dict()
-    table = Table(title=cell(f"{output}: lowered for {figures['topology']}"), show_header=False)
+    title = titled(figures["topology"], figures["changes"])
+    table = Table(title=cell(f"{output}: lowered for {title}"), show_header=False)
     algorithms = figures["algorithms"]
     rows = [
         ("ranks", str(figures["ranks"])),
@@ -95,7 +97,7 @@ def _title(result: Result) -> str:
         what = f"{len(demands)} collectives"
     else:
         what = kinds[0] + (f" in {len(demands)} groups" if len(demands) > 1 else "")
-    return f"{what} on {result.topology.name}"
+    return f"{what} on {result.topology.title}"
 
 
 def _rows(result: Result) -> list[tuple[str, str]]:

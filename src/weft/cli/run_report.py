@@ -23,7 +23,7 @@ _ORDERS = {"plan": "links in the planned order", "fifo": "links first come first
 def print_run(report: Report, source: str, timeline: Path | None) -> None:
     """Print the figures for people."""
     figures = report.to_dict()
-    table = Table(title=cell(f"{source} on {report.run.topology.name}"), show_header=False)
+    table = Table(title=cell(f"{source} on {report.run.topology.title}"), show_header=False)
     rows = [*_times(report, figures["plan"]), *_uses(report), *_path(report)]
     if timeline is not None:
         rows.append(("timeline in", str(timeline)))

@@ -40,7 +40,9 @@ def _print_table(summary: TopologySummary) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=cell(summary.name), show_header=False)
+    from weft.topology.model import titled
+
+    table = Table(title=cell(titled(summary.name, summary.changes)), show_header=False)
     for row in _rows(summary):
         table.add_row(*map(cell, row))
     Console().print(table)

@@ -229,7 +229,7 @@ class Comparison:
             what = f"{len(self.kinds)} collectives"
         else:
             what = self.kinds[0] + (f" in {len(self.groups)} groups" if several else "")
-        return f"{what} on {self.topology.name}"
+        return f"{what} on {self.topology.title}"
 
     @property
     def verified(self) -> bool:
@@ -240,6 +240,7 @@ class Comparison:
         """The figures, for machines: what ``weft compare --json`` prints."""
         return {
             "topology": self.topology.name,
+            "changes": list(self.topology.changes),
             "npus": len(self.topology.members),
             "switches": self.topology.switches,
             "links": self.topology.links,

@@ -54,6 +54,7 @@ class Network(msgspec.Struct):
     buffers: list[tuple[int, int]] = []  # node and bytes of each switch with a limited buffer
     copying: list[int] = []  # switches that copy
     dimensions: list[int] = []  # sizes of the grid on which the NPUs sit
+    changes: list[str] = []  # in words, how it differs from what its name stands for
 
 
 class Cost(msgspec.Struct):
@@ -153,7 +154,8 @@ def network_of(topology: Topology) -> Network:
     copying = sorted(topology.copying)
     sizes = list(topology.dimensions)
     counts = topology.npus, topology.switches
-    return Network(topology.name, *counts, removed, buffers, copying, sizes)
+    changes = list(topology.changes)
+    return Network(topology.name, *counts, removed, buffers, copying, sizes, changes)
 
 
 def link_columns(topology: Topology) -> dict[str, NDArray[Any]]:
@@ -277,7 +279,7 @@ def read_network(network: Network, columns: Columns, limit: int) -> Topology:
     if not all(0 <= npu < network.npus for npu in network.removed):
         raise InputError("a removed NPU is none of the topology's")
     topology = topology.with_switches(buffers=dict(network.buffers), copying=network.copying)
-    return replace(topology, removed=frozenset(network.removed))
+    return replace(topology, removed=frozenset(network.removed), changes=tuple(network.changes))
 
 
 def read_routes(frame: Frame, columns: Columns, topology: Topology | None) -> Routes | None:

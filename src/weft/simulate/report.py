@@ -184,6 +184,7 @@ class Report:
         run = self.run
         return {
             "topology": run.topology.name,
+            "changes": list(run.topology.changes),
             "npus": len(run.topology.members),
             "switches": run.topology.switches,
             "links": run.topology.links,

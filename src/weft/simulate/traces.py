@@ -85,7 +85,7 @@ def simulate_traces(
     with running(path):
         graph = _core.RunGraph(parts)
         run = _core.run_traces(graph, topology.core, cost.core, npus)
-    return TraceRun(str(where), topology.name, topology.npus, "weft", cost, lowered, graph, run)
+    return TraceRun(str(where), topology.title, topology.npus, "weft", cost, lowered, graph, run)
 
 
 def read_ranks(

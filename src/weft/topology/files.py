@@ -91,6 +91,7 @@ def _record(topology: Topology) -> TopologyFile:
         switches=topology.switches,
         removed=sorted(topology.removed),
         dimensions=list(topology.dimensions),
+        changes=list(topology.changes),
         buffer=_buffer(topology),
         multicast=_multicast(topology),
         link_count=topology.links,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,6 +16,26 @@ from weft.units import MAX_BYTES
 
 _UNLIMITED = 2**63 - 1  # as in cpp/cost.h
 MAX_DIMENSIONS = 64
+
+
+_LOST = "without "
+_MOST_NAMED = 6  # in a title
+
+
+def titled(name: str, changes: Sequence[str]) -> str:
+    """A network's name and what was changed in it; of many changes only some."""
+    lost = [change.removeprefix(_LOST) for change in changes if change.startswith(_LOST)]
+    other = [change for change in changes if not change.startswith(_LOST)]
+    words = [_LOST + _some(lost)] * bool(lost) + [_some(other)] * bool(other)
+    return " ".join([name, ", ".join(words)]).rstrip()
+
+
+def _some(words: Sequence[str]) -> str:
+    """All of a few; of many the first, and how many more there are."""
+    if len(words) <= _MOST_NAMED:
+        return ", ".join(words)
+    shown = words[: _MOST_NAMED - 1]
+    return f"{', '.join(shown)} and {len(words) - len(shown)} more"
 
 
 def node_name(node: int, npus: int) -> str:
@@ -71,6 +91,9 @@ class Topology:
         the judge does not believe it.
     whole
         What the network was before failures, if it translated onto itself.
+    changes
+        In words, what makes it differ from what `name` stands for: ``without 3-s11``. For
+        printing only, as in `title`; whoever changes a network adds to it.
     """
 
     name: str
@@ -86,6 +109,7 @@ class Topology:
     dimensions: tuple[int, ...] = ()
     translates: bool = False
     whole: Topology | None = None
+    changes: tuple[str, ...] = ()
 
     @classmethod
     def from_links(
@@ -138,6 +162,11 @@ class Topology:
         for link in np.flatnonzero(self.latency < 0)[:1]:
             raise TopologyError(f"{self.name}: link {link} has a negative latency")
         check_dimensions(self.name, self.dimensions, self.npus)
+
+    @property
+    def title(self) -> str:
+        """The name and what was changed, such as ``h100:8 without 3-s11, NPU 5``."""
+        return titled(self.name, self.changes)
 
     @property
     def nodes(self) -> int:
@@ -258,7 +287,8 @@ class Topology:
             NPUs that go, with every link that touches them.
         """
         keep = np.ones(self.links, dtype=bool)
-        for source, destination in links:
+        pairs = dict.fromkeys((int(source), int(destination)) for source, destination in links)
+        for source, destination in pairs:
             hit = (self.src == source) & (self.dst == destination)
             if not hit.any():
                 raise TopologyError(f"{self.name} has no link {source}>{destination} to remove")
@@ -283,4 +313,16 @@ class Topology:
             removed=self.removed | gone,
             translates=self.translates and bool(keep.all()) and not gone,
             whole=self if self.translates else self.whole,
+            changes=(*self.changes, *self._losses(pairs, gone)),
         )
+
+    def _losses(self, pairs: Collection[tuple[int, int]], npus: Iterable[int]) -> Iterator[str]:
+        """What goes, in words; both directions of a connection are one."""
+        for source, destination in pairs:
+            ends = self.node_name(source), self.node_name(destination)
+            if (destination, source) not in pairs:
+                yield f"{_LOST}{'>'.join(ends)}"
+            elif source < destination:
+                yield f"{_LOST}{'-'.join(ends)}"
+        for npu in sorted(npus):
+            yield f"{_LOST}NPU {npu}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import msgspec
@@ -63,6 +64,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     switches: Annotated[int, Meta(ge=0, le=MAX_SWITCHES)] = 0
     removed: list[Node] = []
     dimensions: list[int] = []
+    changes: list[str] = []
     bandwidth: Quantity | None = None
     latency: Quantity | None = None
     buffer: Quantity | dict[str, Quantity] | None = None
@@ -106,7 +108,8 @@ def build(record: TopologyFile, name: str) -> Topology:
         switches=record.switches,
         dimensions=record.dimensions,
     ).with_switches(buffers=_buffers(record), copying=_copying(record))
-    return _remove(topology, record)
+    topology = _remove(topology, record)
+    return replace(topology, changes=tuple(record.changes)) if record.changes else topology
 
 
 def _buffers(record: TopologyFile) -> dict[int, int]:

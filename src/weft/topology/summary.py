@@ -33,6 +33,8 @@ class TopologySummary:
 
     Attributes
     ----------
+    changes
+        What was changed in it, in words: see `Topology.changes`.
     npus, switches, links
         How many there are; NPUs that were removed do not count.
     removed
@@ -61,6 +63,7 @@ class TopologySummary:
     """
 
     name: str
+    changes: tuple[str, ...]
     npus: int
     switches: int
     links: int
@@ -80,6 +83,7 @@ class TopologySummary:
         """The facts, for machines: what ``weft topo show --json`` prints."""
         return {
             "topology": self.name,
+            "changes": list(self.changes),
             "npus": self.npus,
             "switches": self.switches,
             "links": self.links,
@@ -114,6 +118,7 @@ def summarize(topology: Topology) -> TopologySummary:
     ingress = np.bincount(topology.dst, topology.bandwidth, topology.nodes)[topology.members]
     return TopologySummary(
         name=topology.name,
+        changes=topology.changes,
         npus=len(topology.members),
         switches=topology.switches,
         links=topology.links,

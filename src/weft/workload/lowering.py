@@ -101,6 +101,7 @@ class Lowering:
                 uses[job] = uses.get(job, 0) + 1
         return {
             "topology": self.topology.name,
+            "changes": list(self.topology.changes),
             "npus": len(self.topology.members),
             "ranks": self.workload.ranks,
             "trace_count": self.ranks,

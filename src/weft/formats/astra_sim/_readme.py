@@ -39,7 +39,7 @@ def readme(
     if bundle.predicted_ns is not None:
         time += f", predicted for ASTRA-sim {format_time(bundle.predicted_ns * 1000)}"
     lines = [
-        f"{what} on {topology.name}{time}; written by Weft for ASTRA-sim.",
+        f"{what} on {topology.title}{time}; written by Weft for ASTRA-sim.",
         "",
         f"Run it: ./run.sh PATH/{bundle.binary}",
         f"(or set ASTRA_SIM to that path). {bundle.ranks} ranks must finish; times are in ns.",

@@ -142,6 +142,7 @@ def _topology_record(topology: Topology | None) -> records.TopologyRecord | None
         [(int(switch), int(size)) for switch, size in topology.buffers.items()],
         sorted(int(switch) for switch in topology.copying),
         list(topology.dimensions),
+        list(topology.changes),
     )
 
 
@@ -246,7 +247,7 @@ def _topology(record: records.TopologyRecord, limit: int) -> Topology:
     if not all(0 <= npu < record.npus for npu in record.removed):
         raise InputError("a removed NPU is none of the topology's")
     topology = topology.with_switches(buffers=dict(record.buffers), copying=record.copying)
-    return replace(topology, removed=frozenset(record.removed))
+    return replace(topology, removed=frozenset(record.removed), changes=tuple(record.changes))
 
 
 def _routes(record: records.RouteColumns, topology: Topology | None) -> Routes:

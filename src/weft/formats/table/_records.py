@@ -66,6 +66,7 @@ class TopologyRecord(Record):
     buffers: list[tuple[int, int]] = []
     copying: list[int] = []
     dimensions: list[int] = []
+    changes: list[str] = []
 
 
 class RouteColumns(Record):
