@@ -14,6 +14,7 @@ from weft.bound import Bound, demand_bound, lower_bound
 from weft.collective import Collective
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError
+from weft.own import is_file, own_algorithm
 from weft.result import Result
 from weft.synthesis import produce
 from weft.topology import Topology, load_topology
@@ -74,7 +75,7 @@ def synthesize(
     method
         ``matching``, ``rounds``, ``symmetric``, ``periodic``, ``unicast``, ``trees``, ``steiner``
         or a key of `weft.baselines.BASELINES` to use that method only; ``auto`` for the best of
-        those that fit.
+        those that fit. Or a file with an algorithm of one's own: see `weft.own`.
     scratch
         Folder for rows that are too many for memory, by default the system's for temporary
         files. `Result.save` into the same file system need not copy them.
@@ -100,18 +101,23 @@ def synthesize(
         demands = [collective] if isinstance(collective, Collective) else list(collective)
     demands, choose = _chunked(demands, chunks)
     began = time.perf_counter()
-    algorithm = produce(
-        topology,
-        demands,
-        choose_chunks=choose,
-        cost=cost,
-        seed=seed,
-        trials=trials,
-        threads=threads,
-        progress=progress,
-        method=method,
-        scratch=None if scratch is None else Path(scratch),
-    )
+    if is_file(method):
+        algorithm = own_algorithm(method, topology, demands, choose_chunks=choose, cost=cost)
+        made_by = {"seed": seed, "trials": trials, **algorithm.provenance}
+        algorithm = replace(algorithm, provenance=made_by)
+    else:
+        algorithm = produce(
+            topology,
+            demands,
+            choose_chunks=choose,
+            cost=cost,
+            seed=seed,
+            trials=trials,
+            threads=threads,
+            progress=progress,
+            method=method,
+            scratch=None if scratch is None else Path(scratch),
+        )
     seconds = time.perf_counter() - began
     progress = progress or _core.Progress()
     progress.enter("verifying")

@@ -38,6 +38,12 @@ def test_version() -> None:
     assert package.__version__ in done.stdout
 
 
+def test_the_package_runs() -> None:
+    command = [sys.executable, "-m", "weft", "topo", "show", "ring:4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "ring:4" in done.stdout
+
+
 def test_the_script_is_installed() -> None:
     script = shutil.which("weft", path=os.path.dirname(sys.executable))
     assert script is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from weft.topology import (
     write_topology,
 )
 from weft.topology import summary as summary_module
+from weft.topology.builders import ALSO_CALLED
 
 GB_S = 10**9
 
@@ -177,3 +179,60 @@ def test_show_writes_json_and_files(tmp_path: Path) -> None:
 def test_show_lets_errors_through() -> None:
     for args in (["show", "msh:4"], ["show", "ring:4", "--bandwidth", ""]):
         assert isinstance(CliRunner().invoke(topo, args).exception, InputError)
+
+
+@pytest.mark.parametrize(
+    ("spec", "advice"),
+    [
+        ("fat-tree:16", "leaf-spine:8x4x2 for leaves and spines, rails:8x4x2"),
+        ("clos:4", "leaf-spine:8x4x2"),
+        ("full-mesh:8", "write fc:8"),
+        ("grid:4x4", "write mesh:8x8"),
+    ],
+)
+def test_other_names_lead_to_what_exists(spec: str, advice: str) -> None:
+    with pytest.raises(InputError, match=f"unknown topology.*{advice}.*known: .*leaf-spine"):
+        load_topology(spec)
+
+
+def test_every_advice_is_a_network() -> None:
+    for advice in ALSO_CALLED.values():
+        specs = re.findall(r"[a-z0-9-]+:[0-9x]+", advice)
+        assert specs
+        for spec in specs:
+            load_topology(spec)
+
+
+def test_a_folder_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("adir").mkdir()
+    for name in ("adir", "./adir"):
+        with pytest.raises(InputError, match="adir is a folder, not a network"):
+            load_topology(name)
+    (Path("adir") / "algorithm.0.et").touch()
+    with pytest.raises(InputError, match=r"folder of traces, .*`weft simulate adir`.*`weft show"):
+        load_topology("adir")
+    Path("dgx1").mkdir()
+    assert load_topology("dgx1").npus == 8
+
+
+def test_links_with_units() -> None:
+    def made(bandwidth: object, latency: object) -> Topology:
+        return Topology.from_links("pair", 2, [0, 1], [1, 0], bandwidth, latency)  # type: ignore[arg-type]
+
+    plain = made(50 * 10**9, 500_000)
+    for other in (
+        made("50GB/s", "0.5us"),
+        made(["50GB/s", 50 * 10**9], ["500ns", 500_000]),
+        made(50e9, 5e5),
+    ):
+        assert (other.bandwidth == plain.bandwidth).all()
+        assert (other.latency == plain.latency).all()
+    with pytest.raises(TopologyError, match=r"latency 5e-07 is not a whole number of picosec"):
+        made(50e9, 0.5e-6)
+    with pytest.raises(TopologyError, match=r"bandwidth nan is not a whole number of bytes per s"):
+        made(float("nan"), 0)
+    with pytest.raises(InputError, match="has no unit Weft knows"):
+        made("50", 0)
+    with pytest.raises(TopologyError, match="a bandwidth is no number"):
+        made(None, 0)

@@ -37,8 +37,9 @@ class _Compare(click.Command):
 @swept_options
 @click.option(
     "--against",
-    metavar="NAME,...",
-    help="Classical algorithms to compare with; by default all that know COLLECTIVE.",
+    metavar="NAME|FILE,...",
+    help="Classical algorithms to compare with, and files with your own; by default all classical "
+    "ones that know COLLECTIVE.",
 )
 @search_options
 @alignment_option
@@ -79,6 +80,7 @@ def compare(
       weft compare torus:4x4 all-to-all --sizes 64KiB,16MiB --against direct --busbw
       weft compare mesh:8x8 all-gather --sizes 64MiB --parallel tp=8,dp=8 --along tp
       weft compare mesh:8x8 --plan groups.yaml --json
+      weft compare h100:2 all-reduce --sizes 1MiB,1GiB --against ring,mine.xml
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
     from weft.cli.comparison import print_comparison

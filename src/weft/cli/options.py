@@ -46,10 +46,11 @@ alignment_option = click.option(
 method_option = click.option(
     "--method",
     default="auto",
-    metavar="NAME",
+    metavar="NAME|FILE",
     show_default=True,
     help="Use one method only: matching, rounds, symmetric, periodic, unicast, trees, "
-    "steiner, or a classical algorithm that `weft compare --help` lists.",
+    "steiner, or a classical algorithm that `weft compare --help` lists; or take the "
+    "algorithm in a file.",
 )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.inputs import InputOptions, input_options
+from weft.cli.options import NetworkOptions, optional_topology
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
@@ -16,27 +17,43 @@ if TYPE_CHECKING:
 
 @click.command()
 @input_options("IN")
+@optional_topology("Also judge it as it runs on this network: mesh:8x8, h100:4, a file.")
 @json_option
-def verify(source: InputOptions, as_json: bool) -> None:
+def verify(source: InputOptions, network: NetworkOptions | None, as_json: bool) -> None:
     """Judge the algorithm in IN: exit code 0 if right, 1 and the violation if not.
 
     2 if it cannot be read, 3 if its messages can be read in several ways and none is right.
 
     IN is a folder of Chakra execution traces, or a file in another format that Weft knows; it is
-    recognised by what is in it. Traces that do not come from Weft need --collective.
+    recognised by what is in it. Traces that do not come from Weft, and CSV tables, need
+    --collective.
+
+    With --topology its rows are also routed over that network, as `weft simulate` does it, and
+    judged with their times there: NPUs that are not there, and rows without a way, are named.
     """
     from weft.cli import progress
     from weft.formats import read
+    from weft.simulate import simulate
+    from weft.verify import verify as judge
 
     hints = source.hints()
 
-    def work(report: Progress) -> Verdict:
-        return read(source.path, hints, kind=source.kind).judged(report)
+    def work(report: Progress) -> tuple[Verdict, str]:
+        imported = read(source.path, hints, kind=source.kind)
+        verdict = imported.judged(report)
+        if network is None or not verdict:
+            return verdict, ""
+        topology = network.load()
+        report.enter("simulating")
+        timed = simulate(imported.algorithm, topology).timed()
+        report.enter("verifying")
+        return judge(timed, progress=report), f" on {topology.title}"
 
-    verdict = progress.run("reading", work)
+    verdict, where = progress.run("reading", work)
     if as_json:
         say_json({"path": source.path, **verdict.to_dict()})
     else:
-        say(f"{source.path}: {'verified' if verdict else verdict.violation}")
+        word = f"verified{where}" if verdict else verdict.violation
+        say(f"{source.path}: {word}")
     if not verdict:
         raise click.exceptions.Exit(1)

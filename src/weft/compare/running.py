@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from weft import _core
 from weft.algorithm import Algorithm
@@ -17,6 +18,8 @@ from weft.compare.model import WEFT, Comparison, Outcome, Refusal, Row, Run, bus
 from weft.compare.sizes import parse_sizes
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError, WeftError, unknown_name
+from weft.formats.files import recognise
+from weft.own import is_file, own_algorithm
 from weft.synthesis import produce
 from weft.topology import Topology, load_topology
 from weft.units import format_size
@@ -54,7 +57,8 @@ def compare(
         With a name or a request: see `parse_sizes`, or a list of sizes. Requests that say
         themselves how much moves have none.
     against
-        Keys of `weft.baselines.BASELINES`; by default all that know the collectives.
+        Keys of `weft.baselines.BASELINES`, or files with algorithms of one's own (see
+        `weft.own`); by default all baselines that know the collectives.
     groups
         With a name or a request: who takes part, in order of rank, in one group or in several
         that run at once; by default all NPUs in one.
@@ -124,7 +128,9 @@ def _chosen(against: Sequence[str] | None, plans: Sequence[Plan]) -> tuple[str, 
         kinds = {demand.kind for plan in plans for demand in plan.collectives}
         return tuple(name for name in BASELINES if kinds <= set(BASELINES[name].kinds))
     for name in against:
-        if name not in BASELINES:
+        if is_file(name):
+            recognise(Path(name))
+        elif name not in BASELINES:
             raise unknown_name("baseline", name, BASELINES)
     if not against:
         raise InputError("there is no baseline to compare with")
@@ -152,10 +158,15 @@ class _Job:
             self.tell(f"{self.step} of {self.steps}: {what} at {format_size(size)}")
 
     def made(self, plan: Plan, method: str) -> Algorithm:
+        demands, choose = _cut(plan), [count is None for count in plan.chunks]
+        if is_file(method):
+            return own_algorithm(
+                method, self.topology, demands, choose_chunks=choose, cost=self.cost
+            )
         return produce(
             self.topology,
-            _cut(plan),
-            choose_chunks=[count is None for count in plan.chunks],
+            demands,
+            choose_chunks=choose,
             cost=self.cost,
             seed=self.seed,
             threads=self.threads,
@@ -186,11 +197,11 @@ def _row(job: _Job, plan: Plan, names: Sequence[str]) -> Row:
 def _baseline(job: _Job, plan: Plan, name: str, size: int) -> Outcome:
     """The best of a classical algorithm, or why there is none."""
     job.begin(name, size)
-    baseline = BASELINES[name]
+    baseline = BASELINES.get(name)  # or else a file
     began = time.perf_counter()
     try:
-        known = all(demand.kind in baseline.kinds for demand in plan.collectives)
-        rows = rows_of(baseline, job.topology, _cut(plan)) if known else 0
+        known = baseline and all(demand.kind in baseline.kinds for demand in plan.collectives)
+        rows = rows_of(baseline, job.topology, _cut(plan)) if baseline and known else 0
         if rows > MOST_ROWS:
             return Refusal(f"about {rows:,} rows; baselines of more than {MOST_ROWS:,} are not run")
         found = job.made(plan, name)

@@ -47,6 +47,37 @@ FACTORS = {
 }
 
 
+# What others call them, and what to write instead.
+ALSO_CALLED = {
+    "fat-tree": "leaf-spine:8x4x2 for leaves and spines, rails:8x4x2 for boxes with a leaf a rail",
+    "rail": "rails:8x4 for boxes with a leaf a rail, rails:8x4x2 with spines above",
+    "clique": "fc:8",
+    "star": "switch:16",
+    "grid": "mesh:8x8",
+    "chain": "line:8",
+    "cube": "hypercube:7, or torus:4x4x8",
+    "tpu": "tpuv4:4x4x4",
+    "nvswitch": "switch:16, or a machine: dgx2, a100:2, h100:2",
+}
+for _same, _as in (
+    ("fattree", "fat-tree"),
+    ("clos", "fat-tree"),
+    ("spine-leaf", "fat-tree"),
+    ("rail-optimized", "rail"),
+    ("full-mesh", "clique"),
+    ("fully-connected", "clique"),
+    ("crossbar", "star"),
+    ("path", "chain"),
+):
+    ALSO_CALLED[_same] = ALSO_CALLED[_as]
+
+
+def is_known(spec: str) -> bool:
+    """Whether a spec begins with a kind or a machine that Weft knows."""
+    kind = re.split(r"[:*,]", spec, maxsplit=1)[0].strip().lower()
+    return kind in FACTORS or kind in PRESETS or kind in FABRICS
+
+
 def parse_topology(
     spec: str,
     *,
@@ -154,7 +185,11 @@ def _factor(name: str, kind: str) -> Factor:
         raise InputError(
             f"topology {quoted(name)}: {kind} cannot be multiplied; only {', '.join(FACTORS)} can"
         )
-    raise unknown_name("topology", kind, [*FACTORS, *PRESETS, *FABRICS])
+    known = sorted([*FACTORS, *PRESETS, *FABRICS])
+    if kind in ALSO_CALLED:
+        instead = f"write {ALSO_CALLED[kind]} (known: {', '.join(known)})"
+        raise InputError(f"unknown topology '{kind}'; {instead}")
+    raise unknown_name("topology", kind, known)
 
 
 def _sizes(name: str, text: str, example: str, counts: Sequence[int]) -> list[int]:

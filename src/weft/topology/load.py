@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from weft.topology.builders import check_speeds, override_links, parse_topology
+from weft.errors import InputError
+from weft.topology.builders import check_speeds, is_known, override_links, parse_topology
 from weft.topology.files import SUFFIXES, read_topology
 from weft.topology.model import Topology
 from weft.topology.removal import parse_link_removal
@@ -37,6 +38,7 @@ def load_topology(
     """
     rates = _each(bandwidth, parse_bandwidth)
     times = _each(latency, parse_latency)
+    _check_no_folder(spec_or_path)
     if _is_path(spec_or_path):
         check_speeds(rates, times)
         topology = override_links(read_topology(spec_or_path), rates, times)
@@ -51,6 +53,25 @@ def load_topology(
 
 def _each(values: str | Sequence[int] | None, parse: Callable[[str], int]) -> Sequence[int] | None:
     return [parse(text) for text in values.split(",")] if isinstance(values, str) else values
+
+
+def _check_no_folder(text: str | os.PathLike[str]) -> None:
+    """Raise if it is a folder; a spec stays one whatever lies around under its name."""
+    try:
+        where = Path(text)
+        if (isinstance(text, str) and is_known(text)) or not where.is_dir():
+            return
+        traces = next(where.glob("*.et"), None)
+    except (OSError, ValueError):
+        return
+    if traces is None:
+        raise InputError(
+            f"{text} is a folder, not a network; give a topology file or a spec such as mesh:8x8"
+        )
+    raise InputError(
+        f"{text} is a folder of traces, not a network: `weft simulate {text}` runs it, `weft show "
+        f"{text}` says what it is, `weft lower {text} --topology mesh:8x8` lowers its collectives"
+    )
 
 
 def _is_path(text: str | os.PathLike[str]) -> bool:

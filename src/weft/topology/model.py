@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from weft import _core
 from weft.errors import TopologyError
-from weft.units import MAX_BYTES
+from weft.units import MAX_BYTES, parse_bandwidth, parse_latency
 
 _UNLIMITED = 2**63 - 1  # as in cpp/cost.h
 MAX_DIMENSIONS = 64
@@ -52,6 +52,23 @@ def check_dimensions(name: str, sizes: Sequence[int], npus: int) -> None:
             f"{name}: dimensions {list(sizes)} do not fit {npus} NPUs; expected sizes from 1 "
             "whose product is the number of NPUs"
         )
+
+
+def _quantities(name: str, what: str, unit: str, values: ArrayLike) -> NDArray[np.int64]:
+    """Numbers in Weft's own units, from whole numbers or texts with a unit."""
+    parse = {"bandwidth": parse_bandwidth, "latency": parse_latency}[what]
+    given = np.asarray(values)
+    if given.dtype.kind not in "iuf":  # texts, or some of them
+        given = np.asarray(values, dtype=object)
+        numbers = [parse(one) if isinstance(one, str) else one for one in given.reshape(-1)]
+        given = np.asarray(numbers).reshape(given.shape)
+    if given.dtype.kind not in "iuf":
+        raise TopologyError(f"{name}: a {what} is no number; expected {unit}")
+    if given.dtype.kind == "f":
+        wrong = given[~((given == np.floor(given)) & (np.abs(given) < 2.0**63))]
+        for value in wrong.reshape(-1)[:1].tolist():
+            raise TopologyError(f"{name}: {what} {value!r} is not a whole number of {unit}")
+    return given.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,17 +142,37 @@ class Topology:
         dimensions: Iterable[int] = (),
         translates: bool = False,
     ) -> Topology:
-        """Build a network from its links; scalars stand for "the same on every link"."""
+        """Build a network from its links; scalars stand for "the same on every link".
+
+        Parameters
+        ----------
+        src, dst
+            The two ends of each link, by node number: switches come after the NPUs.
+        bandwidth
+            Of each link: bytes per second as whole numbers, or texts such as ``50GB/s``.
+        latency
+            Of each link: picoseconds as whole numbers, or texts such as ``0.5us``.
+        switches, dimensions, translates
+            See the attributes.
+
+        Raises
+        ------
+        TopologyError
+            If something is no network, such as a latency of 0.5e-6, which would be no whole
+            number of picoseconds.
+        """
         heads = np.array(src, dtype=np.int32).reshape(-1)
         shape = heads.shape
+        rates = _quantities(name, "bandwidth", "bytes per second, or '50GB/s'", bandwidth)
+        delays = _quantities(name, "latency", "picoseconds, or '0.5us'", latency)
         topology = cls(
             name,
             npus,
             switches,
             heads,
             np.array(dst, dtype=np.int32).reshape(-1),
-            np.array(np.broadcast_to(np.asarray(bandwidth, dtype=np.int64), shape)),
-            np.array(np.broadcast_to(np.asarray(latency, dtype=np.int64), shape)),
+            np.array(np.broadcast_to(rates, shape)),
+            np.array(np.broadcast_to(delays, shape)),
             dimensions=tuple(int(size) for size in dimensions),
             translates=translates,
         )

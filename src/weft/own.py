@@ -1,0 +1,133 @@
+"""Algorithms of one's own: from a file onto a network, beside what Weft makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from weft.algorithm import Algorithm
+from weft.collective import Collective, format_group
+from weft.cost import CostModel
+from weft.errors import InputError
+from weft.formats import NO_HINTS, Hints, Imported, read
+from weft.formats.files import recognise
+from weft.simulate import simulate
+from weft.synthesis import METHODS
+from weft.topology.model import Topology
+
+_SAY_ALL = ("weft", "table")  # formats that say by themselves what they are of
+
+
+def is_file(method: str) -> bool:
+    """Whether a method is a file or a folder of traces; names of methods have no dots."""
+    return method not in METHODS and ("/" in method or "." in method or Path(method).exists())
+
+
+def own_algorithm(
+    path: str | Path,
+    topology: Topology,
+    demands: Sequence[Collective],
+    *,
+    choose_chunks: Sequence[bool] | None = None,
+    cost: CostModel | None = None,
+) -> Algorithm:
+    """The algorithm in a file, for these collectives on this network, with times.
+
+    It keeps its chunks and its rows; the size is that of the demands. Made for this very network,
+    it keeps the order on each link; on any other its rows are routed over shortest paths and
+    links serve first come first.
+
+    Parameters
+    ----------
+    choose_chunks
+        For each demand: whether it may have as many chunks as the file says; by default none.
+
+    Raises
+    ------
+    InputError
+        If it is of another collective, among others, or in other chunks.
+    FormatError
+        If it cannot be read, or is not right.
+    """
+    cost = cost or CostModel()
+    free = choose_chunks or [False] * len(demands)
+    found = _read(Path(path), demands, free).verified()
+    fitted = tuple(_fitted(path, *pair) for pair in _pairs(path, found, demands, free))
+    made = replace(found, demands=fitted, provenance={**found.provenance, "method": str(path)})
+    if found.timed and _is_same(found.topology, topology) and found.cost == cost:
+        if fitted == found.demands:
+            return replace(made, topology=topology)
+        return simulate(made, order="plan").timed()
+    return simulate(made, topology, cost).timed()
+
+
+def _read(path: Path, demands: Sequence[Collective], free: Sequence[bool]) -> Imported:
+    """The algorithm, not judged; what the file does not say are the demands'."""
+    kind = recognise(path)
+    if kind in _SAY_ALL or len(demands) > 1:
+        return read(path, NO_HINTS, kind=kind)
+    asked = demands[0]
+    if kind in ("msccl", "mscclpp"):
+        hints = Hints(size=asked.size, group=asked.group, root=asked.root)
+        return read(path, hints, kind=kind)
+    if kind == "chakra":
+        try:
+            return read(path, NO_HINTS, kind=kind)
+        except InputError:  # traces of others: Weft's own say what they are of
+            pass
+    hints = Hints(asked.kind, asked.size, asked.chunks_per_share, asked.group, asked.root)
+    found = read(path, hints, kind=kind)
+    named = 1 + int(found.algorithm.transfers.chunk.max(initial=0))
+    if free[0] and named > asked.chunk_count:  # chunks are numbered, and so many there are
+        hints = replace(hints, chunks=-(-named // asked.part_count))
+        return read(path, hints, kind=kind)
+    return found
+
+
+def _pairs(
+    path: str | Path, found: Algorithm, demands: Sequence[Collective], free: Sequence[bool]
+) -> list[tuple[Collective, Collective, bool]]:
+    if len(found.demands) != len(demands):
+        raise InputError(
+            f"{path} is of {len(found.demands)} collectives, but {len(demands)} are asked for"
+        )
+    return list(zip(found.demands, demands, free, strict=True))
+
+
+def _fitted(path: str | Path, there: Collective, asked: Collective, free: bool) -> Collective:
+    """The file's collective with the size that is asked for."""
+    if (there.kind, there.group, there.root) != (asked.kind, asked.group, asked.root):
+        raise InputError(f"{path} is of {_named(there)}, but {_named(asked)} is asked for")
+    if not free and there.chunks_per_share != asked.chunks_per_share:
+        raise InputError(
+            f"{path} cuts a share in {there.chunks_per_share} chunks, not {asked.chunks_per_share}"
+        )
+    if there.parts is not None:
+        if there.size != asked.size:
+            raise InputError(f"{path} is of {there.size} B, not of {asked.size} B")
+        return replace(there, relay=asked.relay)
+    fitted = replace(there, size=asked.size, relay=asked.relay)
+    if len(fitted.chunks) != len(there.chunks):
+        raise InputError(f"{path} has more chunks than {asked.size} B can be cut in")
+    return fitted
+
+
+def _named(demand: Collective) -> str:
+    root = "" if demand.root is None else f" with root {demand.root}"
+    return f"{demand.kind} among NPUs {format_group(demand.group)}{root}"
+
+
+def _is_same(one: Topology | None, other: Topology) -> bool:
+    """Whether two networks are the same but for their names."""
+    if one is None:
+        return False
+    plain = ("npus", "switches", "removed", "copying")
+    columns = ("src", "dst", "bandwidth", "latency")
+    return (
+        all(getattr(one, name) == getattr(other, name) for name in plain)
+        and dict(one.buffers) == dict(other.buffers)
+        and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
+    )
