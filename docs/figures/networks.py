@@ -1,0 +1,389 @@
+"""Write the page of networks and its pictures: ``python docs/figures/networks.py``.
+
+What is said of links, speeds and distances is counted in the networks themselves, so that the
+page stays true; a test makes it again and compares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.topology import Topology, load_topology, summarize
+from weft.units import format_bandwidth, format_time
+
+FIGURES = Path(__file__).parent
+PAGE = FIGURES.parent / "networks.md"
+COLOURS = ("#1b5e7b", "#d65414", "#4a8f3c", "#8a4f9e")
+STEP, PAD, DOT = 46.0, 40.0, 11.0
+
+Point = tuple[float, float]
+Layout = Callable[[Topology], dict[int, Point]]
+
+
+def circle(network: Topology) -> dict[int, Point]:
+    """All nodes on a circle, the first on top."""
+    radius = max(1.2, network.nodes / 6.5)
+    turns = (2 * math.pi * node / network.nodes for node in range(network.nodes))
+    return {
+        node: (radius + radius * math.sin(turn), radius - radius * math.cos(turn))
+        for node, turn in enumerate(turns)
+    }
+
+
+def grid(network: Topology) -> dict[int, Point]:
+    """NPUs at their coordinates; a third dimension goes to the back."""
+    width, height, *_ = (*network.dimensions, 1)
+    places = {}
+    for npu in range(network.npus):
+        x, rest = npu % width, npu // width
+        y, z = rest % height, rest // height
+        places[npu] = (x * 1.7 + 0.55 * z, y * 1.7 + 0.5 * z)
+    return places
+
+
+def rows(*counts: int) -> Layout:
+    """Nodes in rows from above, so many of the highest numbers left in each; NPUs among them."""
+
+    def place(network: Topology) -> dict[int, Point]:
+        return _in_rows(_taken(network, counts))
+
+    return place
+
+
+def _taken(network: Topology, counts: Sequence[int]) -> list[list[int]]:
+    """Rows from above; negative counts are switches below the NPUs, which come first."""
+    below = -sum(count for count in counts if count < 0)
+    last, lines = network.nodes, []
+    for count in (count for count in counts if count > 0):
+        lines.append(list(range(last - count, last)))
+        last -= count
+    lines.append(list(range(network.npus)))
+    if below:
+        lines.append(list(range(network.npus, network.npus + below)))
+    return lines
+
+
+def _in_rows(lines: Sequence[Sequence[int]]) -> dict[int, Point]:
+    width = max(map(len, lines))
+    places = {}
+    for height, line in enumerate(lines):
+        for i, node in enumerate(line):
+            places[node] = ((i + 0.5) * width / len(line) - 0.5, height * 1.9)
+    return places
+
+
+def facing(network: Topology) -> dict[int, Point]:
+    """Two boxes of NPUs, one above the other, each on the side of its switch."""
+    half = network.npus // 2
+    upper, lower = range(half), range(half, network.npus)
+    return _in_rows([[network.npus], upper, lower, [network.npus + 1]])
+
+
+def sandwich(network: Topology) -> dict[int, Point]:
+    """Two rows of NPUs with the switches that join them in between."""
+    half = network.npus // 2
+    return _in_rows([range(half), range(network.npus, network.nodes), range(half, network.npus)])
+
+
+def cubes(network: Topology) -> dict[int, Point]:
+    """Boxes of eight side by side, four of each before the others."""
+    places = {}
+    for npu in range(network.npus):
+        box, local = divmod(npu, 8)
+        back = local // 4
+        x, y = local % 2 * 2.6 + back * 1.2, local % 4 // 2 * 2.6 + back * 0.5
+        places[npu] = (box * 5.5 + x, box * 1.2 + y)
+    return places
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A network on the page: its name, a spec that is drawn, how, and what is said."""
+
+    name: str
+    spec: str
+    layout: Layout
+    text: str
+    source: str = ""
+
+
+BUILDERS = (
+    Entry(
+        "ring",
+        "ring:8",
+        circle,
+        "Every NPU with the next and the one before; `ring:2` is one connection.",
+    ),
+    Entry("line", "line:8", rows(), "A ring without the connection that closes it."),
+    Entry(
+        "mesh",
+        "mesh:4x3",
+        grid,
+        "Lines in every dimension: `mesh:8x8`, `mesh:3x4x5`. NPU x + 4·y sits at (x, y).",
+    ),
+    Entry(
+        "torus",
+        "torus:4x4",
+        grid,
+        "Rings in every dimension: `torus:4x4x8`. It looks alike from every NPU. The picture "
+        "shows the beginnings of links that go round.",
+    ),
+    Entry(
+        "hypercube", "hypercube:3", circle, "2ⁿ NPUs, joined where one bit of the number differs."
+    ),
+    Entry("fc", "fc:6", circle, "Fully connected: a link from every NPU to every other."),
+    Entry(
+        "switch",
+        "switch:8",
+        rows(1),
+        "All NPUs on one switch. `switch:8*switch:4` is the *2D switch* of the literature.",
+    ),
+    Entry(
+        "products",
+        "line:4*switch:2",
+        sandwich,
+        "Any of the above multiplied by `*`, such as `ring:4*fc:8*switch:4`, the first "
+        "dimension varying fastest; each has a speed of its own: `--bandwidth 400GB/s,50GB/s`.",
+    ),
+    Entry(
+        "dragonfly",
+        "dragonfly:3x4",
+        circle,
+        "Groups that are fully connected inside, with one connection between every two groups: "
+        "`dragonfly:MEMBERSxGROUPS`. Speeds: within groups, between them.",
+    ),
+    Entry(
+        "leaf-spine",
+        "leaf-spine:4x3x2",
+        rows(2, 3),
+        "A fat tree of two levels: `leaf-spine:NPUS_A_LEAFxLEAVESxSPINES`, every leaf on every "
+        "spine. Speeds: NPU to leaf, leaf to spine.",
+    ),
+    Entry(
+        "rails",
+        "rails:4x2x2",
+        rows(2, 4, -2),
+        "Boxes with a switch inside, and a leaf for each place in a box, its rail: "
+        "`rails:NPUS_A_BOXxBOXES`; a third number is spines above the leaves. Speeds: within "
+        "boxes, NPU to leaf, leaf to spine.",
+    ),
+)
+
+MACHINES = (
+    Entry(
+        "dgx1",
+        "dgx1",
+        cubes,
+        "NVIDIA DGX-1 (V100): 8 GPUs joined by NVLink, six a GPU; a double connection is one "
+        "link of twice the speed.",
+        "Cables and 25 GB/s a NVLink from NVIDIA's DGX-1 documentation; α as in TACCL (Shah et "
+        "al., NSDI 2023) and TE-CCL (Liu et al., SIGCOMM 2024).",
+    ),
+    Entry(
+        "ndv2",
+        "ndv2:2",
+        cubes,
+        "Azure NDv2: DGX-1 boxes with one network card, on which local GPU 0 sends and local "
+        "GPU 1 receives. Two boxes are joined directly, more through one switch.",
+        "The box is dgx1; 12.5 GB/s (100 Gbit/s) and 1.3 us between boxes as in TACCL and TE-CCL.",
+    ),
+    Entry(
+        "dgx2",
+        "dgx2:2",
+        facing,
+        "NVIDIA DGX-2: 16 GPUs on a switch; odd GPUs send to other boxes, even ones receive. "
+        "Two boxes are joined GPU to GPU, more through one switch.",
+        "125 GB/s, 12.5 GB/s and the latencies as in the set-ups of TACCL and TE-CCL; TE-CCL "
+        "lets its switches copy: `dgx2:2,multicast`.",
+    ),
+    Entry(
+        "a100",
+        "a100:2",
+        rows(2, 16, -2),
+        "DGX A100 boxes: 8 GPUs on a switch; each GPU has a network card, on one of two fabric "
+        "switches by whether its local number is even. Cards only forward. One box has neither.",
+        "300 GB/s each way (NVLink 3) and 200 Gbit/s cards from NVIDIA's data sheet; the "
+        "latencies are ours, for want of published ones.",
+    ),
+    Entry(
+        "h100",
+        "h100:2",
+        rows(1, 8, -2),
+        "DGX H100 boxes: 8 GPUs on a switch; a leaf for each local number, its rail, and one "
+        "spine on which every leaf has as many links as there are boxes, so that nothing "
+        "blocks.",
+        "450 GB/s each way (NVLink 4) and 400 Gbit/s cards from NVIDIA's data sheet; the "
+        "latencies are ours, for want of published ones.",
+    ),
+    Entry(
+        "mi250",
+        "mi250",
+        circle,
+        "AMD MI250: 16 GCDs (8 packages) joined by Infinity Fabric, one to four links each; "
+        "several boxes hang on one fabric switch, 16 GB/s a GCD.",
+        "Cables and 50 GB/s a link as in ForestColl (Zhao et al., 2024); the latencies are "
+        "ours, for want of published ones.",
+    ),
+    Entry(
+        "tpuv4",
+        "tpuv4:3x3x3",
+        grid,
+        "Google TPU v4: a 3D torus of any three sizes, such as `tpuv4:4x4x4`, the cube of a rack.",
+        "50 GB/s a link from Jouppi et al., *TPU v4*, ISCA 2023; the latency is ours, for want "
+        "of a published one.",
+    ),
+)
+
+HEAD = """\
+# Networks
+
+Every network that has a name. The drawn sizes are examples; others are asked for in the same way.
+`weft topo show SPEC` prints these facts of any network, and `-o net.yaml` writes it as a
+[file](topology-files.md) to edit. This page is made by `python docs/figures/networks.py`.
+
+Links are directed, and each direction of a cable is one. A circle is an NPU, a square a switch.
+Bisection is each way, over the thinnest cut between two halves of the NPUs; "at most" where not
+every cut was tried.
+"""
+BUILT = """
+## Built from sizes
+
+All links have 50 GB/s and 0.5 us unless `--bandwidth` and `--latency` give others: one for all,
+or one for each dimension or level. All switches copy with `,multicast` and have small buffers
+with `,buffer=64KiB` behind the spec.
+"""
+REAL = """
+## Machines
+
+A number of boxes follows the name: `h100:4`; without one there is one box. Speeds are the
+machine's; `--bandwidth` and `--latency` take one value for all links. GPUs are numbered box by
+box, switches after them: first one a box, then network cards, then those between boxes.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD, BUILT, *map(section, BUILDERS), REAL, *map(section, MACHINES)]
+    return "\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def section(entry: Entry) -> str:
+    network = load_topology(entry.spec)
+    table = "\n".join(f"| {name} | {value} |" for name, value in facts(network))
+    source = f"\nSource: {entry.source}\n" if entry.source else ""
+    return f"""
+### {entry.name}
+
+{entry.text}
+
+![{entry.spec}](figures/network-{entry.name}.svg)
+
+| `{entry.spec}` | |
+|---|---|
+{table}
+{source}"""
+
+
+def facts(network: Topology) -> Iterator[tuple[str, str]]:
+    found = summarize(network)
+    yield "NPUs, switches", f"{found.npus}, {found.switches}"
+    yield "directed links", str(found.links)
+    yield "diameter", f"{found.diameter} links"
+    most = "" if found.bisection_exact else "at most "
+    yield "bisection", f"{most}{format_bandwidth(found.bisection or 0)}"
+    into = dict.fromkeys(map(format_bandwidth, (found.ingress_min, found.ingress_max)))
+    yield "into each NPU", " to ".join(into)
+    for speed in found.speeds:
+        pair = f"{format_bandwidth(speed.bandwidth)}, {format_time(speed.latency)}"
+        yield "link speed", f"{pair} ({speed.links} links)"
+
+
+def picture(entry: Entry) -> str:
+    """The network as an SVG."""
+    network = load_topology(entry.spec)
+    places = {
+        node: (PAD + x * STEP, PAD + y * STEP) for node, (x, y) in entry.layout(network).items()
+    }
+    speeds = [(speed.bandwidth, speed.latency) for speed in summarize(network).speeds]
+    width = max(max(x for x, _ in places.values()) + PAD, 230)
+    bottom = max(y for _, y in places.values()) + PAD
+    height = bottom + 18 * len(speeds)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" font-family="sans-serif" font-size="10">',
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
+        *cables(network, places, speeds),
+        *(node(network, number, at) for number, at in sorted(places.items())),
+    ]
+    for i, (bandwidth, latency) in enumerate(speeds):
+        y = bottom + 18 * i
+        words = f"{format_bandwidth(bandwidth)}, {format_time(latency)}"
+        lines.append(stroke((12, y), (36, y), i) + f'<text x="42" y="{y + 3.5:.1f}">{words}</text>')
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def cables(
+    network: Topology, places: dict[int, Point], speeds: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """One stroke for all links between two nodes at one speed; slow ones first, below."""
+    columns = (network.src, network.dst, network.bandwidth, network.latency)
+    joined: Counter[tuple[int, int, int]] = Counter()
+    for src, dst, rate, delay in zip(*(column.tolist() for column in columns), strict=True):
+        joined[-speeds.index((rate, delay)), min(src, dst), max(src, dst)] += 1
+    for rank, a, b in sorted(joined):
+        step = wrap(network, a, b)
+        if step is None:
+            yield stroke(places[a], places[b], -rank)
+            continue
+        for end, sign in ((a, -1), (b, 1)):  # only the beginnings of what goes round
+            x, y = places[end]
+            yield stroke((x, y), (x + sign * step[0] * STEP, y + sign * step[1] * STEP), -rank)
+
+
+def wrap(network: Topology, a: int, b: int) -> Point | None:
+    """The way out of the picture for links of a torus that go round; None for others."""
+    if not network.name.startswith(("torus", "tpuv4")):
+        return None
+    outwards = ((0.55, 0.0), (0.0, 0.55), (0.4, 0.36))
+    stride = 1
+    for size, way in zip(network.dimensions, outwards, strict=False):
+        if b - a == stride * (size - 1) and size > 2:
+            return way
+        stride *= size
+    return None
+
+
+def stroke(start: Point, end: Point, rank: int) -> str:
+    colour, thick = COLOURS[rank % len(COLOURS)], max(2.4 - 0.7 * rank, 1.0)
+    ends = f'x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"'
+    return f'<line {ends} stroke="{colour}" stroke-width="{thick:.1f}" opacity="0.8"/>'
+
+
+def node(network: Topology, number: int, at: Point) -> str:
+    x, y = at
+    name = network.node_name(number)
+    if number < network.npus:
+        shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{DOT}" fill="#ffffff" stroke="#222222"/>'
+    else:
+        shape = (
+            f'<rect x="{x - DOT:.1f}" y="{y - DOT:.1f}" width="{2 * DOT}" height="{2 * DOT}" '
+            'fill="#eeeeee" stroke="#222222"/>'
+        )
+    return shape + f'<text x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle">{name}</text>'
+
+
+def files() -> dict[Path, str]:
+    """All that is written: the page and the pictures."""
+    pictures = {
+        FIGURES / f"network-{entry.name}.svg": picture(entry) for entry in (*BUILDERS, *MACHINES)
+    }
+    return {PAGE: page(), **pictures}
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
