@@ -15,6 +15,7 @@ Forwarding::Forwarding(const Network& network, CostModel cost, std::int64_t larg
     join_parallel_links(network);
     paths_to_.resize(npus_);
     users_.resize(bundles_.size());
+    paths_.resize(bundles_.size());
     for (std::int32_t hop = 0; hop < hops_.count(); ++hop) {
         for (auto bundle : hops_.steps[hop]) first_links_.items.push_back(bundles_[bundle][0]);
         first_links_.close();
@@ -144,7 +145,8 @@ std::vector<std::int32_t> Forwarding::ways_to(std::size_t place) const {
 }
 
 // Takers behind one switch get ways in turn, in order of their numbers: so those of neighbours to
-// neighbours, also behind other switches, are different ones.
+// neighbours, also behind other switches, are different ones. Then paths whose links are crowded
+// take ways that are less so; where all send to all none are.
 void Forwarding::deal() {
     for (auto& [entry, takers] : takers_) {
         std::sort(takers.begin(), takers.end());
@@ -158,9 +160,30 @@ void Forwarding::deal() {
             const auto turn = std::lower_bound(takers.begin(), takers.end(), taker) - takers.begin();
             next_[at] = ways[turn % static_cast<std::int64_t>(ways.size())];
         }
+        for (auto bundle : hops_.steps[next_[at]]) ++paths_[bundle];
+    }
+    for (auto at : undealt_) {
+        for (auto bundle : hops_.steps[next_[at]]) --paths_[bundle];
+        next_[at] = least_crowded(at);
+        for (auto bundle : hops_.steps[next_[at]]) ++paths_[bundle];
         use(next_[at]);
     }
     undealt_.clear();
+}
+
+// The hop at a place, or one as good whose busiest links have fewer paths.
+std::int32_t Forwarding::least_crowded(std::size_t place) const {
+    const auto crowd = [&](std::int32_t hop) {
+        double most = 0;
+        for (auto bundle : hops_.steps[hop])
+            most = std::max(most, static_cast<double>(paths_[bundle]) /
+                                      static_cast<double>(bundles_[bundle].size()));
+        return most;
+    };
+    auto best = next_[place];
+    for (auto hop : ways_to(place))
+        if (crowd(hop) < crowd(best)) best = hop;
+    return best;
 }
 
 void Forwarding::use(std::int32_t hop) {

@@ -17,8 +17,9 @@ namespace weft {
 // has the lowest number is taken: on meshes, tori and products that is the first dimension first.
 // Of several NPUs over that link the one that fewest paths lead to so far is taken. Of several ways
 // through switches to one NPU those towards different takers behind a switch get one each in turn,
-// as in fat trees. Turns are taken by what is sent, not by what could be: most pairs of NPUs send
-// nothing, and those that do are often as many numbers apart as there are ways.
+// as in fat trees, unless their links are crowded and others are not. Turns are taken by what is
+// sent, not by what could be: most pairs of NPUs send nothing, and those that do are often as many
+// numbers apart as there are ways.
 //
 // So: `settle` all paths, then `deal` the ways to them, then ask for hops and for the links of
 // messages. Parallel links alike are divided among the NPUs whose messages cross them.
@@ -68,6 +69,7 @@ class Forwarding {
     bool is_better(std::int32_t hop, std::int32_t than) const;
     std::int32_t least_used(std::int32_t table, std::int32_t npu, std::int32_t chosen) const;
     std::vector<std::int32_t> ways_to(std::size_t place) const;
+    std::int32_t least_crowded(std::size_t place) const;
     void use(std::int32_t hop);
     std::int64_t user_key(std::int32_t hop, std::size_t step) const;
     std::int64_t share(std::int32_t bundle, std::int64_t rank) const;
@@ -87,6 +89,7 @@ class Forwarding {
     std::vector<std::size_t> undealt_;   // places that are settled, until ways are dealt
     std::vector<std::int32_t> taker_;    // by table
     std::map<std::int32_t, std::vector<std::int32_t>> takers_;  // by entry: of paths with several ways
+    std::vector<std::int64_t> paths_;    // by bundle: paths that cross it
     std::vector<std::int64_t> users_;    // by bundle: NPUs that share it
     std::unordered_map<std::int64_t, User> user_;  // by bundle and NPU
     std::vector<std::int32_t> distance_, queue_, taken_;

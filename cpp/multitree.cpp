@@ -1,6 +1,7 @@
 #include "multitree.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "forwarding.h"
@@ -8,8 +9,8 @@
 namespace weft {
 namespace {
 
-// The hops between NPUs that need no other NPU, by source, in order of their first link; behind a
-// switch everybody begins with its next.
+// The hops between NPUs that need no other NPU, by source, in order of their first link; behind
+// switches in order of how many links they cross, and everybody begins with its next.
 struct Edges {
     std::vector<std::int32_t> dst;
     Rows out;                             // edges by source NPU
@@ -25,7 +26,7 @@ Edges find_edges(const Network& network, Forwarding& paths, std::int32_t reach) 
     struct Edge {
         std::int32_t ahead, dst;
         std::vector<std::int32_t> links;
-        auto rank() const { return std::pair(links[0], ahead); }
+        auto rank() const { return std::tuple(links[0], links.size(), ahead); }
     };
     Edges edges;
     std::vector<Edge> out;

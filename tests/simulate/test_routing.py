@@ -83,3 +83,12 @@ def test_parallel_links_between_npus_serve_in_turn(name: str) -> None:
     found = loads(baseline(name, network, [demand]))
     assert set(found.values()) == {2}
     assert len(found) == 6
+
+
+def test_a_tree_does_not_crowd_one_spine() -> None:
+    """Takers behind different leaves may all be the first of theirs: they share the spines too."""
+    network = load_topology("leaf-spine:8x4x2")
+    found = loads(run("double-binary-tree", network, "all-reduce"))
+    for leaf in range(32, 36):
+        up = [used_between(network, found, leaf, spine)[0] for spine in (36, 37)]
+        assert max(up) <= 2 * min(up)

@@ -46,8 +46,8 @@ def routed(transfers: Transfers, chunks: Chunks, topology: Topology, cost: CostM
     The path has the fewest hops from NPU to NPU, through NPUs that may hold the chunk; of hops
     equally good the one whose first link has the lowest number is taken, which on meshes, tori
     and products is dimension order. Ways through switches and parallel links take turns. An NPU
-    on the way keeps a copy where the chunk belongs, but
-    a part of a sum in SCRATCH, apart from its own.
+    on the way keeps a copy where the chunk belongs, but a part of a sum in SCRATCH, apart from
+    its own.
 
     Raises
     ------
