@@ -1,16 +1,15 @@
 """Files: what people write, read within bounds, faults named; what Weft writes, whole or not."""
 
+from weft.documents.folders import check_replaceable, new_folder, read_whole
 from weft.documents.places import PlacedError, line_of, load_yaml, placed
 from weft.documents.reading import Document, load_json, open_file, read_bytes, read_document
 from weft.documents.records import Words, convert, explain
 from weft.documents.writing import (
     check_new_file,
-    check_replaceable,
     check_replaces_file,
     give_name,
     new_descriptor,
     new_file,
-    new_folder,
     try_writing,
 )
 
@@ -34,5 +33,6 @@ __all__ = [
     "placed",
     "read_bytes",
     "read_document",
+    "read_whole",
     "try_writing",
 ]

@@ -1,19 +1,20 @@
-"""Files and folders that appear whole or not at all."""
+"""Files that appear whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import re
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from weft.documents.scratch import is_named, matching, remove_dead, sync, sync_open, try_locking
 from weft.errors import FormatError
 
 _DESCRIPTORS = Path("/proc/self/fd")
+_SCRATCH = re.compile(r"\.weft-[0-9a-f]{16}")
 
 
 def new_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
@@ -27,7 +28,8 @@ def new_descriptor(path: Path, *, mode: int = 0o666) -> Iterator[int]:
     """A file to write into, which takes the place of `path` at the end.
 
     Until then it has no name, where the file system allows that. Whatever goes wrong, an interrupt
-    included, `path` stays as it was and nothing else is left behind.
+    included, `path` stays as it was and nothing else is left behind; what writers left that were
+    killed is removed.
     """
     scratch = _sibling(path)
     try:
@@ -67,12 +69,19 @@ def _opened(folder: Path, scratch: Path) -> int:
     if _DESCRIPTORS.is_dir():
         with suppress(OSError, AttributeError):  # not on every file system, nor outside Linux
             return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
-    return os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    while True:
+        descriptor = os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        if try_locking(descriptor) and is_named(descriptor, scratch):
+            return descriptor
+        os.close(descriptor)  # another took it for that of a dead writer
 
 
 def _give_name(descriptor: int, scratch: Path, path: Path, mode: int) -> None:
     """First a name of its own, for an instant: only a rename can replace what is there."""
+    remove_dead(matching(path.parent, _SCRATCH), Path.unlink)
     os.fchmod(descriptor, mode & ~_umask())
+    sync_open(descriptor)
+    try_locking(descriptor)
     if os.fstat(descriptor).st_nlink == 0:
         folder = os.open(_DESCRIPTORS, os.O_RDONLY)
         try:  # with a folder given, the link is followed to the file
@@ -80,6 +89,7 @@ def _give_name(descriptor: int, scratch: Path, path: Path, mode: int) -> None:
         finally:
             os.close(folder)
     scratch.replace(path)
+    sync(path.parent)
 
 
 def check_new_file(path: Path) -> None:
@@ -105,70 +115,6 @@ def try_writing(folder: Path) -> None:
     above = next(up for up in (folder, *folder.absolute().parents) if up.exists())
     with tempfile.TemporaryFile(dir=above):
         pass
-
-
-@contextmanager
-def new_folder(folder: Path, ours: re.Pattern[str]) -> Iterator[Path]:
-    """A temporary sibling to write into; it takes the place of `folder` at the end.
-
-    Whatever goes wrong, an interrupt included, `folder` stays as it was and nothing else is
-    left behind. See `check_replaceable` for `ours`.
-    """
-    check_replaceable(folder, ours)
-    target = folder.resolve()
-    try:
-        place = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
-    except OSError as error:
-        raise FormatError(f"cannot write {folder}: {error.strerror}") from None
-    try:
-        place.chmod(0o777 & ~_umask())
-        yield place
-        _replace(place, target)
-    except OSError as error:
-        raise FormatError(f"cannot write {folder}: {error.strerror}") from None
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
-    """Raise if `folder` could not be made, or is there with files whose names are not `ours`."""
-    try:
-        target = folder.resolve()
-        if not target.parent.is_dir():
-            raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
-        try_writing(target.parent)
-        if not target.exists():
-            return
-        if not target.is_dir():
-            raise FormatError(f"cannot write {folder}: it is a file, not a folder")
-        names = sorted(os.listdir(target))
-    except OSError as error:
-        raise FormatError(f"cannot write {folder}: {error.strerror}") from None
-    except (RuntimeError, ValueError) as error:  # a loop of symbolic links, a null character
-        raise FormatError(f"cannot write {folder}: {error}") from None
-    for name in names:
-        if not ours.fullmatch(name):
-            raise FormatError(
-                f"cannot replace {folder}: it holds {name}, which Weft did not write; "
-                "choose another folder"
-            )
-
-
-def _replace(place: Path, target: Path) -> None:
-    """Put `place` where `target` is; a folder in use cannot be overwritten in one step."""
-    if not target.exists() or not any(target.iterdir()):
-        place.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
-    try:
-        target.rename(old)
-        try:
-            place.rename(target)
-        except BaseException:
-            old.rename(target)
-            raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.algorithm import Algorithm
-from weft.documents import open_file
+from weft.documents import open_file, read_whole
 from weft.errors import FormatError, unknown_name
 from weft.formats import chakra, msccl, mscclpp, store, table
 from weft.formats.imported import NO_HINTS, Hints, Imported
@@ -120,7 +120,7 @@ def read(path: str | Path, hints: Hints = NO_HINTS, *, kind: str | None = None) 
     The algorithm is not judged yet: see `Imported.verified`.
     """
     path = Path(path)
-    return known_format(kind or recognise(path)).read(path, hints)
+    return read_whole(path, lambda: known_format(kind or recognise(path)).read(path, hints))
 
 
 def write(

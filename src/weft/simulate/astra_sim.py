@@ -12,7 +12,6 @@ import numpy as np
 from weft import _core
 from weft.documents import read_document
 from weft.errors import InputError
-from weft.formats.chakra import TraceFiles
 from weft.simulate.trace_run import TraceRun
 from weft.simulate.traces import read_ranks, running
 from weft.topology.astra import BYTES_PER_GB, AstraNetwork, astra_network
@@ -65,7 +64,7 @@ def simulate_astra_sim(
     there_are = math.prod(record.npus_count)
     path, npus = Path(where), _npus(group, there_are)
     rules = _core.RunRules.plain if plain else _core.RunRules.custom
-    parts = read_ranks(TraceFiles(path), rules, there_are if npus is None else len(npus))
+    parts = read_ranks(path, rules, there_are if npus is None else len(npus))
     if npus is None:
         npus = list(range(there_are))
     with running(path):

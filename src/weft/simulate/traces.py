@@ -13,6 +13,7 @@ import numpy as np
 
 from weft import _core
 from weft.cost import CostModel
+from weft.documents import read_whole
 from weft.errors import InputError
 from weft.formats.chakra import TraceFiles, has_traces, naming
 from weft.simulate.trace_run import TraceRun
@@ -28,11 +29,15 @@ def is_workload(where: str | os.PathLike[str]) -> bool:
         The first trace is none; names file and place.
     """
     path = Path(where)
-    if not has_traces(path):
-        return False
-    files = TraceFiles(path)
-    attributes, _ = files.read(files.first)
-    return "weft.version" not in attributes
+
+    def look() -> bool:
+        if not has_traces(path):
+            return False
+        files = TraceFiles(path)
+        attributes, _ = files.read(files.first)
+        return "weft.version" not in attributes
+
+    return read_whole(path, look)
 
 
 def simulate_traces(
@@ -73,7 +78,7 @@ def simulate_traces(
     if isinstance(topology, str):
         topology = load_topology(topology)
     cost, path, lowered = cost or CostModel(), Path(where), None
-    parts = read_ranks(TraceFiles(path), _core.RunRules.weft)
+    parts = read_ranks(path, _core.RunRules.weft)
     if any(part.collective is not None for part in parts):
         how = {"method": method, "comm_group": comm_group, "seed": seed, "threads": threads}
         parts, lowered = _lowered(path, topology, cost, how | {"progress": progress})
@@ -89,9 +94,15 @@ def simulate_traces(
 
 
 def read_ranks(
-    files: TraceFiles, rules: _core.RunRules, ranks: int | None = None
+    path: Path, rules: _core.RunRules, ranks: int | None = None
 ) -> list[_core.RankNodes]:
     """The nodes of all ranks, of which there must be as many as are given, if any are."""
+    return read_whole(path, lambda: _read_ranks(TraceFiles(path), rules, ranks))
+
+
+def _read_ranks(
+    files: TraceFiles, rules: _core.RunRules, ranks: int | None
+) -> list[_core.RankNodes]:
     files.expect(len(files) if ranks is None else ranks)
     parts = []
     for rank in range(len(files)):
@@ -124,5 +135,5 @@ def _lowered(
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "lowered"
         lowering.save(out)
-        parts = read_ranks(TraceFiles(out), _core.RunRules.weft)
+        parts = read_ranks(out, _core.RunRules.weft)
     return parts, lowering.to_dict()

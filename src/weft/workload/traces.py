@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft import _core
+from weft.documents import read_whole
 from weft.errors import FormatError
 
 _NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,8})\.et", re.DOTALL)
@@ -68,7 +69,11 @@ def load_workload(where: str | os.PathLike[str]) -> Workload:
     FormatError
         There are none, a rank is missing, or a file is no sound trace; names file and place.
     """
-    folder, prefix, ranks = _find(Path(where))
+    return read_whole(Path(where), lambda: _load(Path(where)))
+
+
+def _load(where: Path) -> Workload:
+    folder, prefix, ranks = _find(where)
     for rank in range(ranks):
         if not (folder / f"{prefix}.{rank}.et").is_file():
             raise FormatError(
