@@ -152,7 +152,26 @@ def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("patience", [1.0, 3.0])
+ENDINGS = {signal.SIGINT: (130, "weft: interrupted"), signal.SIGTERM: (143, "weft: terminated")}
+
+
+def _started(args: list[str]) -> subprocess.Popen[str]:
+    """The command, once it is at work, in a thread of its own."""
+    running = subprocess.Popen(
+        [*COMMAND, *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_interrupts,
+    )
+    while running.poll() is None and len(os.listdir(f"/proc/{running.pid}/task")) == 1:
+        time.sleep(0.01)
+    return running
+
+
+@pytest.mark.parametrize(
+    ("number", "patience"), [(signal.SIGINT, 1.0), (signal.SIGINT, 3.0), (signal.SIGTERM, 1.0)]
+)
 @pytest.mark.parametrize(
     "job",
     [
@@ -161,66 +180,88 @@ def _heed_interrupts() -> None:
         ["leaf-spine:16x16x4,multicast", "all-gather", "--chunks", "8"],
     ],
 )
-def test_interrupt(tmp_path: Path, job: list[str], patience: float) -> None:
-    folder = tmp_path / "out"
-    args = ["synth", *job, "--size", "1GiB"]
-    with subprocess.Popen(
-        [*COMMAND, *args, "-o", str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=_heed_interrupts,
-    ) as running:
-        while running.poll() is None and len(os.listdir(f"/proc/{running.pid}/task")) == 1:
-            time.sleep(0.01)  # until the command is at work, in a thread of its own
+def test_interrupt(tmp_path: Path, job: list[str], patience: float, number: signal.Signals) -> None:
+    args = ["synth", *job, "--size", "1GiB", "-o", str(tmp_path / "out")]
+    with _started(args) as running:
         time.sleep(patience)
         assert running.poll() is None
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         out, err = running.communicate(timeout=300)
-    # Python itself ends by the signal once it no longer runs handlers.
-    assert running.returncode in (130, -signal.SIGINT)
-    assert err.strip() == out == ""
+    assert (running.returncode, err.strip(), out) == (*ENDINGS[number], "")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_interrupts() -> None:
+@pytest.mark.parametrize("number", ENDINGS)
+def test_two_interrupts(number: signal.Signals) -> None:
     """Whoever does not wait for the first to be heeded gets no crash to see."""
     args = ["compare", "mesh:24x24", "all-reduce", "--sizes", "1KiB", "--chunks", "8"]
-    with subprocess.Popen(
-        [*COMMAND, *args],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=_heed_interrupts,
-    ) as running:
-        while running.poll() is None and len(os.listdir(f"/proc/{running.pid}/task")) == 1:
-            time.sleep(0.01)
+    with _started(args) as running:
         time.sleep(1)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         out, err = running.communicate(timeout=300)
-    # Python itself ends by the signal once it no longer runs handlers.
-    assert running.returncode in (130, -signal.SIGINT)
-    assert err.strip() == out == ""
+    assert (running.returncode, err.strip(), out) == (*ENDINGS[number], "")
 
 
-def test_interrupt_while_saving(tmp_path: Path) -> None:
-    """The folder being written disappears again."""
-    args = ["synth", "mesh:40x40", "all-gather", "--size", "1GiB", "--chunks", "1"]
-    with subprocess.Popen(
-        [*COMMAND, *args, "-o", str(tmp_path / "out")],
-        stderr=subprocess.PIPE,
+@pytest.mark.parametrize("number", ENDINGS)
+@pytest.mark.parametrize(
+    "module", ["click", "weft.cli.synth", "weft.api", "numpy", "weft._core", "weft.bound"]
+)
+def test_interrupt_while_importing(module: str, number: signal.Signals) -> None:
+    code = f"""
+import os, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), {int(number)})
+            sum(range(1000))  # a signal is heeded at the next step
+sys.meta_path.insert(0, Interrupting())
+sys.argv[1:] = ["synth", "ring:4", "all-gather", "--size", "4KiB"]
+from weft.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
         text=True,
         preexec_fn=_heed_interrupts,
-    ) as running:
-        while running.poll() is None and not list(tmp_path.iterdir()):
+        check=False,
+    )
+    assert (done.returncode, done.stderr.strip(), done.stdout) == (*ENDINGS[number], "")
+
+
+def test_termination_that_is_ignored_stays_so() -> None:
+    args = ["synth", "ring:4", "all-gather", "--size", "4KiB", "--json"]
+    code = "import os, signal; from weft.cli import interrupts, main; interrupts.heed_termination()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; os.kill(os.getpid(), signal.SIGTERM); main()", *args],
+        capture_output=True,
+        preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+@pytest.mark.parametrize("how", ["synth", "export"])
+def test_interrupt_while_saving(tmp_path: Path, how: str, number: signal.Signals) -> None:
+    """The folder being written disappears again, whichever thread writes it."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    synth = ["synth", "mesh:40x40", "all-gather", "--size", "1GiB", "--chunks", "1"]
+    args = [*synth, "-o", str(folder / "out")]
+    if how == "export":
+        store = str(tmp_path / "algorithm.weft")
+        assert weft(*synth, "-o", store).returncode == 0
+        args = ["export", "astra-sim", store, "-o", str(folder / "out")]
+    with _started(args) as running:
+        while running.poll() is None and not list(folder.iterdir()):
             time.sleep(0.01)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         _, err = running.communicate(timeout=300)
-    assert running.returncode not in (0, None)
-    assert "Traceback" not in err
-    assert list(tmp_path.iterdir()) == []
+    assert (running.returncode, err.strip()) == ENDINGS[number]
+    assert list(folder.iterdir()) == []
 
 
 def test_nothing_heavy_is_imported() -> None:

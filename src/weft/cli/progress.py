@@ -1,28 +1,25 @@
-"""What takes over two seconds says what it does and how far that is; Ctrl-C works meanwhile."""
+"""What takes over two seconds says what it does and how far; interrupts work meanwhile."""
 
 from __future__ import annotations
 
-import os
-import signal
+import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-import click
+from weft.cli.interrupts import ignore_more, leave_at_once
 
 if TYPE_CHECKING:
     from weft._core import Progress
-
-INTERRUPTED = 130  # the exit code of shells
 
 T = TypeVar("T")
 
 _PATIENCE_S = 2.0
 _BEAT_S = 0.1
 _ALMOST = 0.99  # a stage that still runs is not done
-_GRACE_S = 1.0  # for the work to see that it is no longer wanted
+_GRACE_S = 3.0  # for the work to see that it is no longer wanted, and to clear up
 
 
 def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
@@ -46,21 +43,29 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
         finally:
             ended.set()
 
-    threading.Thread(target=body, daemon=True).start()
+    worker = threading.Thread(target=body, daemon=True)
+    worker.start()
     try:
         if not ended.wait(_PATIENCE_S) and sys.stderr.isatty():
             _show(title, ended, progress)
         ended.wait()
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would break off the way out
+        ignore_more()
         progress.cancel()
+        _interrupt(worker)
         if not ended.wait(_GRACE_S):
             # A kernel that comes back to an interpreter on its way out would bring it down.
-            os._exit(INTERRUPTED)
-        raise click.Abort from None
+            leave_at_once()
+        raise
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _interrupt(thread: threading.Thread) -> None:
+    """Raise an interrupt in a thread, so that it clears up what it has begun to write."""
+    number = ctypes.c_ulong(thread.ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(KeyboardInterrupt))
 
 
 class Sight:

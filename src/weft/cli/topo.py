@@ -10,6 +10,7 @@ from weft.cli.options import NetworkOptions, topology_options
 from weft.cli.printing import cell, json_option, say_json
 
 if TYPE_CHECKING:
+    from weft._core import Progress
     from weft.topology import TopologySummary
 
 
@@ -24,10 +25,14 @@ def topo() -> None:
 @json_option
 def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
-    from weft.topology import summarize, write_topology
+    from weft.cli import progress
+    from weft.topology import Topology, summarize, write_topology
 
-    topology = network.load()
-    summary = summarize(topology)
+    def work(_report: Progress) -> tuple[Topology, TopologySummary]:
+        topology = network.load()
+        return topology, summarize(topology)
+
+    topology, summary = progress.run("looking at the network", work)
     if output is not None:
         write_topology(topology, output)
     if as_json:

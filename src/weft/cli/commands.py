@@ -1,0 +1,78 @@
+"""The subcommands together, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from weft.cli.compare import compare
+from weft.cli.convert import convert
+from weft.cli.export import export
+from weft.cli.lower import lower
+from weft.cli.printing import say_error, wants_json
+from weft.cli.reproduce import reproduce
+from weft.cli.show import show
+from weft.cli.simulate import simulate
+from weft.cli.synth import synth
+from weft.cli.topo import topo
+from weft.cli.verify import verify
+from weft.cli.workload import workload
+from weft.errors import UnclearError, WeftError
+from weft.quoting import sentence
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="weft")
+def cli() -> None:
+    """Synthesize the collective algorithm that fits your network, proved and bounded."""
+
+
+for command in (
+    synth,
+    compare,
+    verify,
+    show,
+    simulate,
+    convert,
+    topo,
+    export,
+    workload,
+    lower,
+    reproduce,
+):
+    cli.add_command(command)
+
+
+def run() -> int:
+    """Run the command and give its exit code; wrong input is one sentence and exit code 2.
+
+    3 if it can be read in several ways.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        It was interrupted.
+    """
+    try:
+        code = cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:
+        if wants_json():
+            say_error(error.format_message())
+        else:
+            error.message = sentence(error.message)  # type: ignore[misc]  # its class sets it too
+            error.show()
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+    except WeftError as error:
+        code = 3 if isinstance(error, UnclearError) else 2
+        say_error(str(error), code)
+        return code
+    except MemoryError:
+        say_error("not enough memory for this; try fewer chunks or NPUs")
+        return 2
+    return code if isinstance(code, int) else 0
