@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <exception>
-#include <mutex>
-#include <system_error>
-#include <thread>
-#include <vector>
+
+#include "threads.h"
 
 namespace weft {
 
@@ -16,29 +13,16 @@ namespace weft {
 // as the system grants. What one of them throws is thrown here, once the others have ended; no more
 // are begun then.
 template <class Work>
-void in_parallel(std::size_t count, int threads, Work work) {
+void in_parallel(std::size_t count, int threads, const Work& work) {
     std::atomic<std::size_t> next{0};
-    std::exception_ptr failure;
-    std::mutex failing;
-    auto body = [&] {
+    on_threads(std::min(static_cast<std::size_t>(std::max(threads, 1)), count), [&] {
         try {
             for (std::size_t i; (i = next++) < count;) work(i);
         } catch (...) {
             next = count;
-            const std::lock_guard lock(failing);
-            if (!failure) failure = std::current_exception();
+            throw;
         }
-    };
-    std::vector<std::thread> pool;
-    const auto wanted = std::min(static_cast<std::size_t>(std::max(threads, 1)), count);
-    try {
-        while (pool.size() + 1 < wanted) pool.emplace_back(body);
-    } catch (const std::system_error&) {
-        // No more threads to be had; those there are will do.
-    }
-    body();
-    for (auto& thread : pool) thread.join();
-    if (failure) std::rethrow_exception(failure);
+    });
 }
 
 }  // namespace weft

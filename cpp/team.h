@@ -2,12 +2,11 @@
 #pragma once
 
 #include <barrier>
-#include <exception>
+#include <cstddef>
 #include <latch>
 #include <optional>
-#include <system_error>
-#include <thread>
-#include <vector>
+
+#include "threads.h"
 
 namespace weft {
 
@@ -19,35 +18,28 @@ struct Place {
 };
 
 // Calls work(Place) once on each of up to `threads` threads, as many as the system grants, the
-// caller's among them; before that, begin(how many there are) once. `work` must not throw.
+// caller's among them; before that, begin(how many there are) once. `work` must not throw: the
+// others would wait for it.
 template <class Begin, class Work>
-void as_team(int threads, Begin begin, Work work) {
+void as_team(int threads, const Begin& begin, const Work& work) {
     std::latch formed(1);
     std::optional<std::barrier<>> all;
-    std::exception_ptr failed;
     int size = 1;
-    std::vector<std::thread> pool;
-    try {
-        while (size < threads) {
-            pool.emplace_back([&, number = size] {
-                formed.wait();
-                if (!failed) work(Place{number, size, *all});
-            });
-            ++size;
-        }
-    } catch (const std::system_error&) {
-        // No more threads to be had; those there are will do.
-    }
-    all.emplace(size);
-    try {
+    bool begun = false;
+    const auto join = [&](std::size_t number) {
+        formed.wait();
+        if (begun) work(Place{static_cast<int>(number), size, *all});
+    };
+    Threads helpers;
+    size += static_cast<int>(helpers.begin(static_cast<std::size_t>(std::max(threads, 1) - 1), join));
+    helpers.guard([&] {
+        all.emplace(size);
         begin(size);
-    } catch (...) {
-        failed = std::current_exception();
-    }
+        begun = true;
+    });
     formed.count_down();
-    if (!failed) work(Place{0, size, *all});
-    for (auto& thread : pool) thread.join();
-    if (failed) std::rethrow_exception(failed);
+    if (begun) work(Place{0, size, *all});
+    helpers.finish();
 }
 
 }  // namespace weft

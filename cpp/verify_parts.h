@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <thread>
 #include <tuple>
 #include <vector>
 
+#include "threads.h"
 #include "verify.h"
 
 namespace weft::verify {
@@ -36,22 +36,22 @@ private:
 template <class Worker>
 First in_blocks(std::int64_t count, std::int64_t block, const auto& make_worker) {
     const std::int64_t blocks = (count + block - 1) / block;
-    const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
     std::atomic<std::int64_t> next{0};
     std::mutex merging;
     First all;
-    const auto run = [&] {
-        Worker worker = make_worker();
-        First mine;
-        for (std::int64_t b; (b = next++) < blocks;)
-            worker(b * block, std::min(count, (b + 1) * block), mine);
-        const std::lock_guard lock(merging);
-        all.offer(mine);
-    };
-    std::vector<std::jthread> helpers;
-    for (std::int64_t i = 1; i < std::min(cores, blocks); ++i) helpers.emplace_back(run);
-    run();
-    helpers.clear();  // joins
+    on_threads(static_cast<std::size_t>(std::min<std::int64_t>(cores(), blocks)), [&] {
+        try {
+            Worker worker = make_worker();
+            First mine;
+            for (std::int64_t b; (b = next++) < blocks;)
+                worker(b * block, std::min(count, (b + 1) * block), mine);
+            const std::lock_guard lock(merging);
+            all.offer(mine);
+        } catch (...) {
+            next = blocks;
+            throw;
+        }
+    });
     return all;
 }
 

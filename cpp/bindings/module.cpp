@@ -1,9 +1,12 @@
 // The compiled core as Python sees it. One file a kernel; this one names them.
 #include "bind.h"
+#include "threads.h"
 
 NB_MODULE(_core, module) {
     // Cached networks live as long as the interpreter; that is no leak.
     nanobind::set_leak_warnings(false);
+    weft::prepare_thread();
+    module.def("prepare_thread", &weft::prepare_thread);
     weft::bindings::bind_distances(module);
     weft::bindings::bind_chakra(module);
     weft::bindings::bind_multitree(module);

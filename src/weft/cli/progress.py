@@ -6,7 +6,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from weft.cli.interrupts import ignore_more, leave_at_once
@@ -28,7 +28,7 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
     A title that changes is asked for time and again, and stands before the phase that the work
     is in; another only stands where the work names none.
     """
-    from weft._core import Progress
+    from weft._core import Progress, prepare_thread
 
     progress = Progress()
     outcome: list[T] = []
@@ -37,6 +37,7 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
 
     def body() -> None:
         try:
+            prepare_thread()
             outcome.append(work(progress))
         except BaseException as error:
             failure.append(error)
@@ -44,10 +45,14 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
             ended.set()
 
     worker = threading.Thread(target=body, daemon=True)
-    worker.start()
+    try:
+        worker.start()
+    except RuntimeError:  # no threads to be had: then without a bar
+        return work(progress)
     try:
         if not ended.wait(_PATIENCE_S) and sys.stderr.isatty():
-            _show(title, ended, progress)
+            with suppress(RuntimeError):  # the bar has a thread too
+                _show(title, ended, progress)
         ended.wait()
     except KeyboardInterrupt:
         ignore_more()

@@ -13,7 +13,6 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TypeVar
 from weft.documents.scratch import is_named, matching, remove_dead, sync, try_locking
 from weft.documents.writing import try_writing
 from weft.errors import FormatError, WeftError
+from weft.threads import in_threads
 
 T = TypeVar("T")
 
@@ -174,9 +174,7 @@ def _remove_old(target: Path, old: Path) -> None:
 def _sync_all(place: Path) -> None:
     """Have all of a folder on disk, so that no name leads to what is not there."""
     paths = [Path(at) / name for at, _, names in os.walk(place) for name in names]
-    with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
-        for _ in pool.map(sync, paths):
-            pass
+    in_threads(sync, paths, _SYNCS_AT_ONCE)
     for at, _, _ in os.walk(place, topdown=False):
         sync(Path(at))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from weft.synthesis.mending import can_mend
 from weft.synthesis.planning import planned, searched, worth_searching
 from weft.synthesis.symmetric import best_symmetric, check_symmetric, is_symmetric
 from weft.synthesis.together import planned_together
+from weft.threads import in_threads
 from weft.topology.model import Topology
 
 __all__ = ["METHODS", "produce"]
@@ -93,12 +93,12 @@ def produce(
             best = min(best, replace(plain, topology=topology), key=lambda found: found.time)
         return best
 
-    with ThreadPoolExecutor(workers) as pool:
-        best = attempt(0)
-        for first in range(1, trials, workers):
-            batch = range(first, min(first + workers, trials))
-            settings.progress.enter(f"planning (trials {first + 1} to {batch[-1] + 1} of {trials})")
-            best = min([best, *pool.map(attempt, batch)], key=lambda algorithm: algorithm.time)
+    best = attempt(0)
+    for first in range(1, trials, workers):
+        batch = range(first, min(first + workers, trials))
+        settings.progress.enter(f"planning (trials {first + 1} to {batch[-1] + 1} of {trials})")
+        tried = in_threads(attempt, batch, workers)
+        best = min([best, *tried], key=lambda algorithm: algorithm.time)
     if method == "auto":
         best = best_known(topology, replace(settings, threads=threads), jobs, best)
     return replace(best, provenance={**best.provenance, "seed": seed, "trials": trials})

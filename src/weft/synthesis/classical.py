@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +21,7 @@ from weft.synthesis.chunking import WORTH, all_cut
 from weft.synthesis.engines import Settings
 from weft.synthesis.planning import timed
 from weft.synthesis.schedule import Schedule
+from weft.threads import in_threads
 from weft.topology.model import Topology
 from weft.units import NEVER
 from weft.verify import verify
@@ -92,8 +92,8 @@ def best_known(topology: Topology, settings: Settings, jobs: Jobs, best: Algorit
         settings.progress.advance()
         return found
 
-    with ThreadPoolExecutor(settings.threads) as pool:
-        found = [algorithm for algorithm in pool.map(made, fitting) if algorithm is not None]
+    tried = in_threads(made, fitting, settings.threads)
+    found = [algorithm for algorithm in tried if algorithm is not None]
     found.sort(key=lambda algorithm: algorithm.time)
     found += [_pushed(topology, settings, first) for first in found[:1]]
     better = [algorithm for algorithm in found if algorithm.time < best.time]
