@@ -11,35 +11,45 @@
 
 namespace weft::verify {
 
-// Reads rounds whose lengths have been checked.
+// Reads rounds, which lie within the log; whether they are as long as they say is checked before
+// the first is listed. The log may change meanwhile: then it says something else, but nothing is
+// read outside of what is there. Each thread has a reader of its own.
 class LogReader {
 public:
     explicit LogReader(const RoundClaim& claim)
-        : claim_(claim), words_((claim.network->links() + 63) / 64),
+        : claim_(claim), window_(claim.log), words_((claim.network->links() + 63) / 64),
           wide_(claim.chunks() > (1 << 16)) {}
 
     std::int64_t words() const { return words_; }
     std::int64_t width() const { return wide_ ? 4 : 2; }
-    std::uint64_t word(std::int64_t round, std::int64_t number) const {
-        std::uint64_t value;
-        std::memcpy(&value, claim_.log.data() + claim_.offsets[round] + 8 * number, 8);
-        return value;
+
+    // The links that carry something in a round: calls act(number, word) for the words of 64.
+    void each_word(std::int64_t round, auto&& act) {
+        const auto begin = claim_.offsets[round];
+        const auto bitmap = window_.at(begin, begin + 8 * words_);
+        for (std::int64_t w = 0; w < words_; ++w) act(w, word(bitmap, w));
     }
 
     // Calls act(link, chunk) for the entries of a round, in ascending order of link.
-    void each(std::int64_t round, auto&& act) const {
+    void each(std::int64_t round, auto&& act) {
         wide_ ? each_of<std::uint32_t>(round, act) : each_of<std::uint16_t>(round, act);
     }
 
 private:
+    static std::uint64_t word(std::span<const std::uint8_t> bitmap, std::int64_t number) {
+        std::uint64_t value;
+        std::memcpy(&value, bitmap.data() + 8 * number, 8);
+        return value;
+    }
+
     template <class Number>
-    void each_of(std::int64_t round, auto&& act) const {
-        const std::uint8_t* at = claim_.log.data() + claim_.offsets[round] + 8 * words_;
-        const std::uint8_t* end = claim_.log.data() + claim_.offsets[round + 1];
+    void each_of(std::int64_t round, auto&& act) {
+        const auto bytes = window_.at(claim_.offsets[round], claim_.offsets[round + 1]);
+        const std::uint8_t* at = bytes.data() + 8 * words_;
+        const std::uint8_t* end = bytes.data() + bytes.size();
         const std::uint64_t last = ~std::uint64_t{0} >> (63 & (64 - claim_.network->links() % 64));
         for (std::int64_t w = 0; w < words_; ++w) {
-            std::uint64_t bits = word(round, w);
-            // A file may change while it is read: whatever it says now, stay inside.
+            std::uint64_t bits = word(bytes, w);
             if (w + 1 == words_) bits &= last;
             if (end - at < std::popcount(bits) * static_cast<std::int64_t>(sizeof(Number))) return;
             for (; bits != 0; bits &= bits - 1, at += sizeof(Number)) {
@@ -52,6 +62,7 @@ private:
     }
 
     const RoundClaim& claim_;
+    LogWindow window_;
     std::int64_t words_;
     bool wide_;
 };

@@ -22,14 +22,11 @@
 #include "judge_rounds.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <mutex>
-#include <stdexcept>
-#include <thread>
 #include <tuple>
 
 #include "judge_log.h"
+#include "parallel.h"
 
 namespace weft::verify {
 namespace {
@@ -44,22 +41,26 @@ struct Finding {
 };
 using Found = std::optional<Finding>;
 
-std::optional<RoundViolation> check_shape(const RoundClaim& claim, const LogReader& log) {
+std::optional<RoundViolation> check_shape(const RoundClaim& claim, LogReader& log) {
     const std::int64_t rounds = claim.rounds(), links = claim.network->links();
     if (rounds < 0 || claim.offsets[0] != 0) return RoundViolation{RoundCode::offsets, 0};
-    const auto size = static_cast<std::int64_t>(claim.log.size());
+    const std::int64_t size = claim.log.size();
     std::int64_t entries = 0;
     for (std::int64_t r = 0; r < rounds; ++r) {
         const std::int64_t begin = claim.offsets[r], end = claim.offsets[r + 1];
         if (end < begin || end > size) return RoundViolation{RoundCode::offsets, r};
         std::int64_t there = 0, needed = 8 * log.words();
+        std::uint64_t last = 0;
         if (end - begin >= needed) {
-            for (std::int64_t w = 0; w < log.words(); ++w) there += std::popcount(log.word(r, w));
+            log.each_word(r, [&](std::int64_t, std::uint64_t word) {
+                there += std::popcount(word);
+                last = word;
+            });
             needed += (there * log.width() + 7) / 8 * 8;
         }
         if (end - begin != needed)
             return RoundViolation{.code = RoundCode::length, .round = r, .other = needed};
-        if (links % 64 != 0 && log.word(r, log.words() - 1) >> links % 64 != 0)
+        if (links % 64 != 0 && last >> links % 64 != 0)
             return RoundViolation{RoundCode::beyond, r};
         entries += there;
     }
@@ -69,21 +70,23 @@ std::optional<RoundViolation> check_shape(const RoundClaim& claim, const LogRead
     return std::nullopt;
 }
 
-std::optional<RoundViolation> check_twins(const RoundClaim& claim, const LogReader& log) {
+std::optional<RoundViolation> check_twins(const RoundClaim& claim, LogReader& log) {
     std::vector<std::uint64_t> lone(log.words());
     for (std::size_t link = 0; link < claim.twinned.size(); ++link)
         lone[link / 64] |= std::uint64_t{!claim.twinned[link]} << link % 64;
-    for (std::int64_t r = 0; r < claim.rounds(); ++r)
-        for (std::int64_t w = 0; w < log.words(); ++w)
-            if (const auto bits = log.word(r, w) & lone[w])
-                return RoundViolation{
-                    RoundCode::no_twin, r,
-                    static_cast<std::int32_t>(64 * w + std::countr_zero(bits))};
-    return std::nullopt;
+    std::optional<RoundViolation> wrong;
+    for (std::int64_t r = 0; r < claim.rounds() && !wrong; ++r)
+        log.each_word(r, [&](std::int64_t w, std::uint64_t word) {
+            const auto bits = word & lone[w];
+            if (bits && !wrong)
+                wrong = RoundViolation{RoundCode::no_twin, r,
+                                       static_cast<std::int32_t>(64 * w + std::countr_zero(bits))};
+        });
+    return wrong;
 }
 
 // When the last copy ends, all chunks taken for the largest.
-ps end_of(const RoundClaim& claim, const LogReader& log, const RoundCosts& costs) {
+ps end_of(const RoundClaim& claim, LogReader& log, const RoundCosts& costs) {
     ps end = 0;
     for (auto r = claim.rounds() - 1; r >= 0 && r * claim.slot + costs.longest_duration() > end;
          --r)
@@ -96,12 +99,11 @@ ps end_of(const RoundClaim& claim, const LogReader& log, const RoundCosts& costs
 // What the threads share.
 struct Case {
     const RoundClaim& claim;
-    LogReader log;
     RoundCosts costs;
     ps end;
 
-    explicit Case(const RoundClaim& given)
-        : claim(given), log(given), costs(given), end(end_of(given, log, costs)) {}
+    Case(const RoundClaim& given, LogReader& log)
+        : claim(given), costs(given), end(end_of(given, log, costs)) {}
 
     // When the sum of an entry starts, and when the copy does.
     ps sum_start(std::int64_t round, std::int32_t link) const {
@@ -115,7 +117,7 @@ struct Case {
         auto operator<=>(const Arrival&) const = default;
     };
     // All that brings a chunk to an NPU, by the round in which it is there. Reads all of the log.
-    std::vector<Arrival> arrivals(std::int32_t npu, std::int64_t chunk) const {
+    std::vector<Arrival> arrivals(LogReader& log, std::int32_t npu, std::int64_t chunk) const {
         std::vector<Arrival> found;
         for (std::int64_t r = 0; r < claim.rounds(); ++r)
             log.each(r, [&](std::int32_t link, std::uint32_t number) {
@@ -133,7 +135,7 @@ class Shard {
 public:
     Shard(const Case& all, std::int32_t first, std::int32_t last, std::int32_t first_link,
           std::int32_t last_link)
-        : all_(all), claim_(all.claim), first_(first), chunks_(last - first),
+        : all_(all), claim_(all.claim), log_(all.claim), first_(first), chunks_(last - first),
           first_link_(first_link), last_link_(last_link), stride_((chunks_ + 63) / 64),
           bits_(static_cast<std::size_t>(claim_.network->npus) * stride_),
           owner_(claim_.owner.begin() + first, claim_.owner.begin() + last),
@@ -190,12 +192,12 @@ private:
         return std::nullopt;
     }
 
-    RoundViolation sent_again(std::uint64_t place) const {
+    RoundViolation sent_again(std::uint64_t place) {
         const auto npu = static_cast<std::int32_t>(place / (64 * stride_));
         const auto chunk = static_cast<std::int64_t>(place % (64 * stride_));
-        const auto sends = all_.arrivals(npu, first_ + chunk);
+        const auto sends = all_.arrivals(log_, npu, first_ + chunk);
         const bool owns = owner_[chunk] == npu;
-        if (sends.size() < (owns ? 1 : 2)) throw std::runtime_error("the log changed while judged");
+        if (sends.size() < (owns ? 1 : 2)) throw LogChanged();
         const auto& wrong = sends[!owns];
         return {.code = owns ? RoundCode::owner_sends : RoundCode::sent_twice,
                 .round = wrong.round, .link = wrong.link, .chunk = first_ + chunk, .npu = npu,
@@ -206,14 +208,14 @@ private:
     Found collect(std::int64_t round) {
         std::uint32_t most = 0;
         count_ = 0;
-        all_.log.each(round, [&](std::int32_t link, std::uint32_t chunk) {
+        log_.each(round, [&](std::int32_t link, std::uint32_t chunk) {
             most = std::max(most, chunk);
             own_[count_] = {link, chunk - first_};
             count_ += chunk - first_ < chunks_;
         });
         if (most < static_cast<std::uint32_t>(claim_.chunks())) return std::nullopt;
         std::optional<RoundViolation> wrong;
-        all_.log.each(round, [&](std::int32_t link, std::uint32_t chunk) {
+        log_.each(round, [&](std::int32_t link, std::uint32_t chunk) {
             if (!wrong && chunk >= static_cast<std::uint32_t>(claim_.chunks()))
                 wrong = {.code = RoundCode::chunk_range, .round = round, .link = link,
                          .chunk = chunk};
@@ -225,7 +227,7 @@ private:
     // over in time.
     Found check_links(std::int64_t round) {
         Found found;
-        all_.log.each(round, [&](std::int32_t link, std::uint32_t chunk) {
+        log_.each(round, [&](std::int32_t link, std::uint32_t chunk) {
             if (found || link < first_link_ || link >= last_link_) return;
             Use& last = last_use_[link - first_link_];
             if (last.round >= 0) {
@@ -281,7 +283,7 @@ private:
             return std::nullopt;
         }
         const std::int64_t chunk = first_ + entry.chunk;
-        const auto before = all_.arrivals(npu, chunk);
+        const auto before = all_.arrivals(log_, npu, chunk);
         RoundViolation wrong{.code = RoundCode::never_held, .round = round, .link = link,
                              .chunk = chunk, .npu = npu};
         wrong.time = all_.copy_start(round);
@@ -331,6 +333,7 @@ private:
 
     const Case& all_;
     const RoundClaim& claim_;
+    LogReader log_;
     std::uint32_t first_, chunks_;
     std::int32_t first_link_, last_link_;
     std::size_t stride_;               // words an NPU
@@ -343,50 +346,36 @@ private:
 };
 
 // How many chunks a shard has: enough shards for all cores, none of them too large.
-std::int32_t shard_chunks(const RoundClaim& claim, unsigned cores) {
+std::int32_t shard_chunks(const RoundClaim& claim, int threads) {
     const std::int64_t words = (claim.chunks() + 63) / 64;
     const std::int64_t bytes = 8 * words * claim.network->npus;
-    const std::int64_t shards = std::max<std::int64_t>(cores, bytes / most_bytes + 1);
+    const std::int64_t shards = std::max<std::int64_t>(threads, bytes / most_bytes + 1);
     return static_cast<std::int32_t>(64 * std::max<std::int64_t>(1, (words + shards - 1) / shards));
 }
 
 }  // namespace
 
 std::optional<RoundViolation> judge_rounds(const RoundClaim& claim, Progress& progress) {
-    const LogReader log(claim);
+    LogReader log(claim);
     if (auto wrong = check_shape(claim, log)) return wrong;
     if (claim.sums)
         if (auto wrong = check_twins(claim, log)) return wrong;
-    const Case all(claim);
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    const std::int32_t width = shard_chunks(claim, cores);
+    const Case all(claim, log);
+    const std::int32_t width = shard_chunks(claim, cores());
     const std::int32_t shards = (claim.chunks() + width - 1) / width;
     const std::int64_t links = claim.network->links();
-    progress.begin(static_cast<std::int64_t>(claim.log.size()) * shards);
-    std::atomic<std::int32_t> next{0};
+    progress.begin(claim.log.size() * shards);
     std::mutex merging;
     Found first;
-    std::exception_ptr failed;
-    const auto work = [&] {
-        for (std::int32_t s; (s = next++) < shards;) try {
-                Shard shard(all, s * width, std::min(claim.chunks(), (s + 1) * width),
-                            static_cast<std::int32_t>(links * s / shards),
-                            static_cast<std::int32_t>(links * (s + 1) / shards));
-                const Found found = shard.run(progress);
-                const std::lock_guard lock(merging);
-                if (found && (!first || found->at < first->at)) first = found;
-            } catch (...) {
-                const std::lock_guard lock(merging);
-                failed = std::current_exception();
-            }
-    };
-    {
-        std::vector<std::jthread> helpers;
-        for (std::int32_t i = 1; i < std::min<std::int32_t>(cores, shards); ++i)
-            helpers.emplace_back(work);
-        work();
-    }
-    if (failed) std::rethrow_exception(failed);
+    in_parallel(static_cast<std::size_t>(shards), cores(), [&](std::size_t number) {
+        const auto s = static_cast<std::int32_t>(number);
+        Shard shard(all, s * width, std::min(claim.chunks(), (s + 1) * width),
+                    static_cast<std::int32_t>(links * s / shards),
+                    static_cast<std::int32_t>(links * (s + 1) / shards));
+        const Found found = shard.run(progress);
+        const std::lock_guard lock(merging);
+        if (found && (!first || found->at < first->at)) first = found;
+    });
     if (progress.cancelled) throw Cancelled();
     return first ? std::optional(first->violation) : std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "cost.h"
+#include "log_bytes.h"
 #include "network.h"
 #include "progress.h"
 
@@ -19,7 +20,7 @@ struct RoundClaim {
     bool sums = false, spreads = false;  // Reduce-Scatter, All-Gather; All-Reduce: one, then other
     ps slot = 1;                         // rounds times slot is within the clock
     std::int64_t count = 0;              // entries claimed
-    std::span<const std::uint8_t> log;
+    LogBytes log;
     std::span<const std::int64_t> offsets;
     std::span<const std::int64_t> bytes;   // of each chunk
     std::span<const std::int32_t> owner;   // of each chunk; -1: whoever sends it first
@@ -61,7 +62,8 @@ struct RoundViolation {
 };
 
 // The first violation in the order of the log, or none; not changed by the number of threads.
-// `progress` counts bytes. Throws `Cancelled`.
+// `progress` counts bytes. Throws `Cancelled`, and `LogChanged`; a log that changes while it is
+// read may also get any verdict: whoever has the file must see to it.
 std::optional<RoundViolation> judge_rounds(const RoundClaim& claim, Progress& progress);
 
 }  // namespace weft::verify

@@ -9,14 +9,15 @@ namespace {
 // One round of a log, which may come from a file: nothing is read outside of it.
 class Round {
   public:
-    Round(const RoundLogView& view, std::int64_t number) : width_(view.wide ? 4 : 2) {
+    Round(const RoundLogView& view, LogWindow& log, std::int64_t number)
+        : width_(view.wide ? 4 : 2) {
         const auto begin = view.offsets[number], end = view.offsets[number + 1];
         const auto words = (view.links + 63) / 64;
-        const auto most = static_cast<std::int64_t>(view.log.size());
-        whole_ = 0 <= begin && begin <= end && end <= most && end - begin >= words * 8;
+        whole_ = 0 <= begin && begin <= end && end <= view.log.size() && end - begin >= words * 8;
         if (!whole_) return;
-        bitmap_ = view.log.subspan(begin, words * 8);
-        chunks_ = view.log.subspan(begin + words * 8, end - begin - words * 8);
+        const auto bytes = log.at(begin, end);
+        bitmap_ = bytes.first(words * 8);
+        chunks_ = bytes.subspan(words * 8);
     }
 
     bool whole() const { return whole_; }
@@ -76,9 +77,10 @@ bool add_some(RoundEntries& found, const Round& round, std::int64_t number,
 template <class Add>
 RoundEntries collect(const RoundLogView& view, std::int64_t count, Add add_round) {
     RoundEntries found;
+    LogWindow log(view.log);
     for (auto* column : {&found.round, &found.link, &found.chunk}) column->reserve(count);
     for (std::int64_t r = 0; r + 1 < static_cast<std::int64_t>(view.offsets.size()); ++r) {
-        const Round round(view, r);
+        const Round round(view, log, r);
         if (round.whole() && add_round(found, round, r)) continue;
         found.damaged = r;
         break;

@@ -5,11 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "log_bytes.h"
+
 namespace weft {
 
 // As `RoundLog` in Python describes it.
 struct RoundLogView {
-    std::span<const std::uint8_t> log;
+    LogBytes log;
     std::span<const std::int64_t> offsets;
     std::int64_t links;
     bool wide;  // chunks' numbers have four bytes, else two
@@ -21,7 +23,7 @@ struct RoundEntries {
     std::int64_t damaged = -1;  // a round that is not what it should be; then the rest is missing
 };
 
-// All entries; or only those of some links, in ascending order. `count`: how many to expect.
+// Throw `LogChanged`. All entries; or only those of some links, in ascending order. `count`: how many to expect.
 RoundEntries round_entries(const RoundLogView& view, std::int64_t count);
 RoundEntries round_entries(const RoundLogView& view, std::span<const std::int32_t> links);
 

@@ -40,12 +40,12 @@ void bind_judge_rounds(nb::module_& module) {
     module.def(
         "judge_rounds",
         [](const Network& network, CostModel cost, bool sums, bool spreads, ps slot,
-           std::int64_t count, Column<std::uint8_t> log, Column<std::int64_t> offsets,
+           std::int64_t count, const LogBytes& log, Column<std::int64_t> offsets,
            Column<std::int64_t> bytes, Column<std::int32_t> owner, Column<std::uint8_t> present,
            Column<std::uint8_t> twinned, Progress& progress) {
             const verify::RoundClaim claim{
                 .network = &network, .cost = cost, .sums = sums, .spreads = spreads, .slot = slot,
-                .count = count, .log = view(log), .offsets = view(offsets), .bytes = view(bytes),
+                .count = count, .log = log, .offsets = view(offsets), .bytes = view(bytes),
                 .owner = view(owner), .present = view(present), .twinned = view(twinned)};
             const nb::gil_scoped_release unlocked;
             return verify::judge_rounds(claim, progress);

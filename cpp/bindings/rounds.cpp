@@ -15,6 +15,18 @@
 namespace weft::bindings {
 
 void bind_rounds(nb::module_& module) {
+    nb::exception<LogChanged>(module, "LogChanged");
+    nb::class_<LogBytes>(module, "LogBytes")
+        .def_static(
+            "in_memory", [](Column<std::uint8_t> log) { return LogBytes{.memory = view(log)}; },
+            nb::arg("log"), nb::keep_alive<0, 1>())
+        .def_static(
+            "in_file",
+            [](int file, std::int64_t at, std::int64_t length) {
+                return LogBytes{.file = file, .at = at, .length = length};
+            },
+            nb::arg("file"), nb::arg("at"), nb::arg("length"));
+
     module.def(
         "run_rounds",
         [](const Network& network, Column<std::int32_t> period, Column<std::int32_t> lag,
@@ -44,12 +56,12 @@ void bind_rounds(nb::module_& module) {
 
     module.def(
         "round_entries",
-        [](Column<std::uint8_t> log, Column<std::int64_t> offsets, std::int64_t links, bool wide,
+        [](const LogBytes& log, Column<std::int64_t> offsets, std::int64_t links, bool wide,
            std::int64_t count, std::optional<Column<std::int32_t>> some) {
             RoundEntries found;
             {
                 nb::gil_scoped_release release;
-                const RoundLogView rounds{view(log), view(offsets), links, wide};
+                const RoundLogView rounds{log, view(offsets), links, wide};
                 found = some ? round_entries(rounds, view(*some)) : round_entries(rounds, count);
             }
             return std::tuple(give(std::move(found.round)), give(std::move(found.link)),

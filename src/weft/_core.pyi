@@ -31,6 +31,9 @@ class Network:
 
 class Cancelled(Exception): ...  # noqa: N818
 
+def prepare_thread() -> None:
+    """Take what the first exception of this thread needs, while there is memory for it."""
+
 class Progress:
     """How far a long kernel is; may be asked and cancelled from another thread."""
 
@@ -82,8 +85,18 @@ def run_rounds(
     Raises OSError if the log cannot be written.
     """
 
+class LogChanged(Exception): ...  # noqa: N818
+
+class LogBytes:
+    """The bytes of a log of rounds; whoever makes one keeps the array or the file."""
+
+    @staticmethod
+    def in_memory(log: NDArray[np.uint8]) -> LogBytes: ...
+    @staticmethod
+    def in_file(file: int, at: int, length: int) -> LogBytes: ...
+
 def round_entries(
-    log: NDArray[np.uint8],
+    log: LogBytes,
     offsets: Int64,
     links: int,
     wide: bool,
@@ -458,7 +471,7 @@ def judge_rounds(
     spreads: bool,
     slot: int,
     count: int,
-    log: NDArray[np.uint8],
+    log: LogBytes,
     offsets: Int64,
     bytes: Int64,  # noqa: A002
     owner: Int32,  # of each chunk; -1: whoever sends it first

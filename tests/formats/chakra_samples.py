@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 
 from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
+from weft.algorithm.log_file import LogFile
 from weft.collective import Collective, Move, all_to_allv, custom
 from weft.cost import CostModel
 from weft.topology.model import Topology
@@ -214,7 +215,7 @@ def assert_same_columns(left, right) -> None:
     cached = {"members", "core"}
     assert set(left) - cached == set(right) - cached
     for name in set(left) - cached:
-        if isinstance(left[name], np.ndarray):
+        if isinstance(left[name], np.ndarray | LogFile):
             assert left[name].dtype == right[name].dtype, name
             assert np.array_equal(left[name], right[name]), name
         elif isinstance(left[name], Topology):

@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import tempfile
+import threading
 import zlib
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +35,7 @@ from weft.errors import FormatError, InputError
 from weft.formats import Hints, read, store
 from weft.synthesis.engines import Settings
 from weft.synthesis.mending import plan_mended
+from weft.verify import verify
 
 HEAD = struct.Struct("<8sIIQQ")
 COMPACT = [logged(), logged(70), logged(3, "reduce-scatter"), symmetric(), symmetric(2)]
@@ -100,13 +102,85 @@ def test_compact_rows_come_back(algorithm, tmp_path):
     assert all((tmp_path / f"{name}.weft").read_bytes() == first for name in "bc")
 
 
-def test_arrays_are_views_of_the_file_that_cannot_be_written(tmp_path):
+def test_arrays_cannot_be_written(tmp_path):
     logged().save(tmp_path / "a.weft")
     rows = weft.load(tmp_path / "a.weft").rows
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(TypeError, match="does not support item assignment"):
         rows.log[0] = 1
     with pytest.raises(ValueError, match="read-only"):
         rows.offsets[0] = 1
+
+
+def overwritten(path: Path) -> None:
+    """Write all of a file over, with bytes that make no sense."""
+    with path.open("r+b") as file:
+        file.write(b"\xff" * path.stat().st_size)
+    os.utime(path, ns=(0, 0))  # clocks of file systems are slow: it may be the same instant
+
+
+def cut_short(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 3)
+
+
+@pytest.mark.parametrize("change", [overwritten, cut_short])
+@pytest.mark.parametrize("make", [logged, symmetric, lambda: ring(40)])
+def test_what_was_read_stays_as_it_was_whatever_becomes_of_the_file(make, change, tmp_path):
+    make().save(tmp_path / "a.weft")
+    loaded = weft.load(tmp_path / "a.weft")
+    change(tmp_path / "a.weft")
+    if isinstance(loaded.rows, RoundLog):
+        for use in (
+            lambda: verify(loaded),
+            lambda: loaded.transfers,
+            lambda: loaded.of_npu(0),
+            lambda: loaded.save(tmp_path / "b.weft"),
+        ):
+            with pytest.raises(FormatError, match=r"a\.weft: changed while in use"):
+                use()
+        assert not (tmp_path / "b.weft").exists()
+    else:
+        same(loaded, make())
+
+
+def test_a_log_that_changes_while_it_is_judged(tmp_path):
+    """Whatever the judge reads, it says so in the end, and never that the log is right."""
+    path = tmp_path / "a.weft"
+    weft.synthesize("torus:24x24", "all-gather", "1MiB", chunks=1, method="rounds").save(path)
+    content, told = path.read_bytes(), weft.load(path)
+    size, rng = len(told.rows.log), np.random.default_rng(5)
+    disturbed, ended = threading.Event(), threading.Event()
+
+    def disturb() -> None:
+        with path.open("r+b", buffering=0) as file:
+            while not ended.is_set():
+                at = int(rng.integers(size))
+                os.pwrite(file.fileno(), rng.bytes(min(256, size - at)), 64 + at)
+                os.ftruncate(file.fileno(), 64 + int(rng.integers(size)))
+                os.pwrite(file.fileno(), content, 0)
+                os.utime(path, ns=(0, 0))
+                disturbed.set()
+
+    writer = threading.Thread(target=disturb)
+    writer.start()
+    try:
+        disturbed.wait()
+        for _ in range(20):
+            for use in (lambda: verify(told), lambda: told.of_npu(3), lambda: told.transfers):
+                with pytest.raises(FormatError, match="changed while in use"):
+                    use()
+    finally:
+        ended.set()
+        writer.join()
+
+
+def test_arrays_that_lie_over_each_other_are_refused(tmp_path):
+    """A small file could ask for much memory."""
+    path = tmp_path / "a.weft"
+    symmetric().save(path)
+    entry = {"name": "x", "type": "uint8", "length": 64, "place": 64, "checksum": 1}
+    rewrite(path, lambda d: d["arrays"].extend(entry | {"name": f"x{i}"} for i in range(99)))
+    with pytest.raises(FormatError, match=r"a\.weft: its arrays lie over each other"):
+        weft.load(path)
 
 
 def test_a_log_lies_behind_the_head(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.durations import of_rows, over_links
+from weft.algorithm.log_file import LogFile
 from weft.algorithm.transfers import Routes, Transfers
 from weft.algorithm.unnamed import UnnamedFile
 from weft.errors import InputError
@@ -52,7 +55,7 @@ class RoundLog(CompactRows):
         something, ``ceil(links / 64)`` little-endian words of 64 bits, link 0 being the lowest
         bit of the first; then the chunks' numbers in ascending order of link, of 2 bytes each
         (4 if the collective has more than `NARROW_CHUNKS` chunks); then zeros up to a multiple
-        of 8 bytes.
+        of 8 bytes. In memory, or a `LogFile`.
     offsets
         Where each round begins in `log`, and where the last ends (int64).
     phases
@@ -63,7 +66,7 @@ class RoundLog(CompactRows):
 
     slot: int
     count: int
-    log: NDArray[np.uint8]
+    log: NDArray[np.uint8] | LogFile
     offsets: NDArray[np.int64]
     phases: int = 1
     file: UnnamedFile | None = None
@@ -74,6 +77,15 @@ class RoundLog(CompactRows):
 
     def __len__(self) -> int:
         return self.count * self.phases
+
+    @contextmanager
+    def reading(self) -> Iterator[_core.LogBytes]:
+        """The log for the kernels; raises FormatError if its file changed meanwhile."""
+        if isinstance(self.log, LogFile):
+            with self.log.in_use():
+                yield self.log.core
+        else:
+            yield _core.LogBytes.in_memory(self.log)
 
     def time(self, algorithm: Algorithm) -> int:
         if self.count == 0:
@@ -129,14 +141,15 @@ class RoundLog(CompactRows):
         """What is carried in some rounds, over some links or over all."""
         begin = max(begin, 0)
         end = self.rounds if end is None else min(end, self.rounds)
-        round_, link, chunk, damaged = _core.round_entries(
-            self.log,
-            self.offsets[begin : end + 1],
-            costs.topology.links,
-            len(costs.bytes) > NARROW_CHUNKS,
-            self.count if (begin, end) == (0, self.rounds) else 0,
-            links,
-        )
+        with self.reading() as log:
+            round_, link, chunk, damaged = _core.round_entries(
+                log,
+                self.offsets[begin : end + 1],
+                costs.topology.links,
+                len(costs.bytes) > NARROW_CHUNKS,
+                self.count if (begin, end) == (0, self.rounds) else 0,
+                links,
+            )
         if damaged >= 0 or int(chunk.max(initial=0)) >= len(costs.bytes):
             where = f"round {begin + damaged}" if damaged >= 0 else "a chunk's number"
             raise InputError(f"the log of rounds is damaged: {where} is not as it should be")

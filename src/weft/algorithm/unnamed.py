@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import tempfile
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from weft.algorithm.log_file import LogFile
 from weft.errors import InputError
 
 
@@ -43,13 +40,9 @@ class UnnamedFile:
         with contextlib.suppress(AttributeError, OSError):  # it was never opened
             os.close(self.fd)
 
-    def mapped(self, offset: int) -> NDArray[np.uint8]:
-        """The bytes from `offset` on, read-only and read as they are needed."""
-        size = os.fstat(self.fd).st_size
-        if size <= offset:
-            return np.empty(0, dtype=np.uint8)
-        pages = mmap.mmap(self.fd, size, prot=mmap.PROT_READ)
-        return np.frombuffer(pages, dtype=np.uint8, offset=offset)
+    def log(self, offset: int) -> LogFile:
+        """The bytes from `offset` on."""
+        return LogFile(self.fd, offset, max(os.fstat(self.fd).st_size - offset, 0))
 
 
 def _nameless(folder: Path) -> int:

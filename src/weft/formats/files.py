@@ -55,7 +55,7 @@ FORMATS: dict[str, Format] = {
         ("ranks",),
     ),
     "weft": Format(
-        "a compact store, one file that is mapped into memory",
+        "a compact store, one file in a few bytes a transfer",
         store.recognise,
         store.read,
         store.write,

@@ -88,7 +88,7 @@ def plan_rounds(topology: Topology, settings: Settings, demands: Sequence[Collec
     if not complete:
         raise unreachable(topology, demand.chunks)
     phases = 2 if demand.kind == "all-reduce" else 1
-    rows = RoundLog(rhythm.slot, count, file.mapped(LOG_BEGINS), offsets, phases, file)
+    rows = RoundLog(rhythm.slot, count, file.log(LOG_BEGINS), offsets, phases, file)
     return Algorithm((demand,), rows, topology, cost=settings.cost, provenance={"method": "rounds"})
 
 

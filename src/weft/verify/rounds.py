@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,21 +39,22 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: _core.Progress)
     )
     present = np.zeros(topology.npus, dtype=np.uint8)
     present[topology.members] = 1
-    found = _core.judge_rounds(
-        network=topology.core,
-        cost=cost.core,
-        sums=sums,
-        spreads=demand.kind != "reduce-scatter",
-        slot=rows.slot,
-        count=rows.count,
-        log=rows.log,
-        offsets=rows.offsets,
-        bytes=chunks.bytes,
-        owner=_owners(algorithm),
-        present=present,
-        twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
-        progress=progress,
-    )
+    with rows.reading() as log:
+        found = _core.judge_rounds(
+            network=topology.core,
+            cost=cost.core,
+            sums=sums,
+            spreads=demand.kind != "reduce-scatter",
+            slot=rows.slot,
+            count=rows.count,
+            log=log,
+            offsets=rows.offsets,
+            bytes=chunks.bytes,
+            owner=_owners(algorithm),
+            present=present,
+            twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
+            progress=progress,
+        )
     if found is None:
         return Verdict(True)
     kind, words = _WORDS[found.code]
@@ -87,7 +89,9 @@ def _unfit(algorithm: Algorithm, rows: RoundLog) -> str | None:
 
 
 def _malformed(rows: RoundLog) -> str | None:
-    columns = (("log", rows.log, np.uint8), ("offsets", rows.offsets, np.int64))
+    columns: list[tuple[str, NDArray[Any], type]] = [("offsets", rows.offsets, np.int64)]
+    if isinstance(rows.log, np.ndarray):
+        columns.append(("log", rows.log, np.uint8))
     for name, column, expected in columns:
         if column.dtype != expected or column.ndim != 1 or not column.flags.c_contiguous:
             return f"'{name}' is not a plain column of {np.dtype(expected)}"

@@ -12,10 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, RoundLog, Transfers
 from weft.documents import check_replaces_file, give_name, new_descriptor
@@ -41,10 +39,11 @@ from weft.formats.store._layout import (
     LOG,
     MAGIC,
     Arrays,
+    Column,
     Directory,
     Entry,
     entries_of,
-    mapped,
+    opened,
     write_all,
 )
 from weft.formats.store._rows import KINDS, kind_of
@@ -93,7 +92,7 @@ def _named(
     algorithm: Algorithm,
     path: Path,
     entries: list[Entry],
-    columns: Mapping[str, NDArray[Any]],
+    columns: Mapping[str, Column],
     text: bytes,
 ) -> bool:
     """Whether a log that lies in a file without a name could be given that of `path`."""
@@ -117,8 +116,8 @@ def _named(
 
 
 def read(path: Path, hints: Hints) -> Imported:
-    """Read what `write` wrote; arrays stay in the file until they are used."""
-    directory, arrays, size = mapped(path)
+    """Read what `write` wrote; a log stays in the file and is read as it is used."""
+    directory, arrays, size = opened(path)
     with naming(path):
         algorithm = _algorithm(directory, arrays, size)
         check_named(algorithm, size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import struct
 import zlib
@@ -15,11 +14,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from weft._core import LogChanged
+from weft.algorithm.log_file import LogFile
 from weft.algorithm.rounds import LOG_BEGINS
 from weft.documents import open_file
 from weft.errors import FormatError, InputError
 from weft.formats.chakra import naming
 from weft.formats.frame import Frame, Network
+from weft.memory import check_fits
 from weft.quoting import brief
 
 MAGIC = b"WEFT\r\n\x1a\n"  # a transfer as text would change it
@@ -29,6 +31,7 @@ TYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in ("bool", "uint8", "uint16", "uint32", "int32", "int64")
 }
+Column = NDArray[Any] | LogFile
 LOG = "log"  # first of all arrays, and the only one without a checksum
 _HEAD = struct.Struct("<8sIIQQ")
 _PIECE = 64 << 20  # an interrupt waits for one piece to be written
@@ -59,23 +62,27 @@ class Directory(Frame, kw_only=True):
     whole: Network | None = None  # `Topology.whole`
 
 
-def entries_of(columns: Mapping[str, NDArray[Any]]) -> list[Entry]:
+def entries_of(columns: Mapping[str, Column]) -> list[Entry]:
     """Arrays one after the other behind the head, in the order given."""
     entries, place = [], HEAD_BYTES
     for name, column in columns.items():
-        checksum = None if name == LOG else zlib.crc32(_raw(column))
+        checksum = None if isinstance(column, LogFile) or name == LOG else zlib.crc32(_raw(column))
         entries.append(Entry(name, column.dtype.name, len(column), place, checksum))
         place = _aligned(place + column.nbytes)
     return entries
 
 
 def write_all(
-    descriptor: int, entries: list[Entry], columns: Mapping[str, NDArray[Any]], directory: bytes
+    descriptor: int, entries: list[Entry], columns: Mapping[str, Column], directory: bytes
 ) -> None:
     """Write head, directory and those of the arrays that are given; the others are there."""
     for entry in entries:
-        if entry.name in columns:
-            _write_at(descriptor, entry.place, _raw(columns[entry.name]))
+        if entry.name not in columns:
+            continue
+        column, place = columns[entry.name], entry.place
+        for piece in column.pieces() if isinstance(column, LogFile) else [_raw(column)]:
+            _write_at(descriptor, place, memoryview(piece))
+            place += len(piece)
     place = _end_of(entries)
     _write_at(descriptor, place, memoryview(directory))
     head = _HEAD.pack(MAGIC, VERSION, zlib.crc32(directory), place, len(directory))
@@ -104,7 +111,9 @@ def _write_at(descriptor: int, place: int, data: memoryview) -> None:
 
 
 class Arrays(dict[str, NDArray[Any]]):
-    """The arrays of a store, by name."""
+    """The arrays of a store, by name, and its log if it has one."""
+
+    log: LogFile | None = None
 
     def __missing__(self, name: str) -> NDArray[Any]:
         raise InputError(f"the array {name} is missing")
@@ -117,34 +126,46 @@ class Arrays(dict[str, NDArray[Any]]):
         return column
 
 
-def mapped(path: Path) -> tuple[Directory, Arrays, int]:
-    """The directory of a store, its arrays as they lie in the file, and the file's bytes.
+def opened(path: Path) -> tuple[Directory, Arrays, int]:
+    """The directory of a store, its arrays, and the file's bytes.
+
+    Arrays are copies: what has been checked must stay as it was, whatever becomes of the file. Only
+    a log, which may be larger than memory, is left there.
 
     Raises
     ------
     FormatError
-        It is no store, or damaged where that can be told without reading the log.
+        It is no store, damaged where that can be told without reading the log, or changed
+        while it was read.
     """
     try:
-        with open_file(path) as file:
+        with open_file(path) as file, naming(path):
             size = os.fstat(file.fileno()).st_size
             if size < HEAD_BYTES:
                 raise FormatError(f"{path}: is no compact store: it has {size} bytes")
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            whole = LogFile(file.fileno(), 0, size, path)
+            with whole.in_use():
+                place, directory = _directory(file.fileno(), size)
+                return directory, _arrays(file.fileno(), path, directory, place), size
     except (OSError, ValueError) as error:
         raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
-    with naming(path):
-        place, directory = _directory(content, size)
-        arrays = Arrays()
-        for entry in directory.arrays:
-            if entry.name in arrays:
-                raise InputError(f"the array {brief(entry.name)} is there twice")
-            arrays[entry.name] = _array(content, entry, place)
-    return directory, arrays, size
 
 
-def _directory(content: mmap.mmap, size: int) -> tuple[int, Directory]:
-    magic, version, checksum, place, length = _HEAD.unpack(content[: _HEAD.size])
+def _read_at(descriptor: int, place: int, length: int) -> bytearray:
+    """So many bytes of the file."""
+    data = bytearray(length)
+    left = memoryview(data)
+    while left:
+        count = os.preadv(descriptor, [left[:_PIECE]], place)
+        if not count:
+            raise LogChanged
+        left, place = left[count:], place + count
+    return data
+
+
+def _directory(descriptor: int, size: int) -> tuple[int, Directory]:
+    head = _HEAD.unpack(_read_at(descriptor, 0, _HEAD.size))
+    magic, version, checksum, place, length = head
     if magic != MAGIC:
         raise InputError("is no compact store: its first bytes are not those of one")
     if version != VERSION:
@@ -154,7 +175,7 @@ def _directory(content: mmap.mmap, size: int) -> tuple[int, Directory]:
             f"is cut short or damaged: its directory ends at byte {place + length}, "
             f"the file at byte {size}"
         )
-    text = content[place:]
+    text = _read_at(descriptor, place, length)
     if zlib.crc32(text) != checksum:
         raise InputError(f"the directory at byte {place} is damaged: it has another checksum")
     try:
@@ -163,20 +184,50 @@ def _directory(content: mmap.mmap, size: int) -> tuple[int, Directory]:
         raise InputError(f"the directory at byte {place} makes no sense ({error})") from None
 
 
-def _array(content: mmap.mmap, entry: Entry, end: int) -> NDArray[Any]:
-    """A view of the file; `end` is where the arrays end at the latest."""
+def _arrays(descriptor: int, path: Path, directory: Directory, end: int) -> Arrays:
+    """All arrays; `end` is where they end at the latest."""
+    names: set[str] = set()
+    for entry in directory.arrays:
+        if entry.name in names:
+            raise InputError(f"the array {brief(entry.name)} is there twice")
+        names.add(entry.name)
+        _check_entry(entry, end)
+    if sum(entry.bytes for entry in directory.arrays) > end:
+        raise InputError("its arrays lie over each other")
+    check_fits(
+        f"{path}: reading it",
+        sum(entry.bytes for entry in directory.arrays if entry.name != LOG),
+    )
+    arrays = Arrays()
+    for entry in directory.arrays:
+        if entry.name == LOG:
+            arrays.log = LogFile(descriptor, entry.place, entry.length, path)
+        else:
+            arrays[entry.name] = _array(descriptor, entry)
+    return arrays
+
+
+def _check_entry(entry: Entry, end: int) -> None:
     name = brief(entry.name)
     if entry.type not in TYPES or entry.length < 0:
         raise InputError(f"the array {name} is of an unknown type or length")
     if entry.place < HEAD_BYTES or entry.place % HEAD_BYTES or entry.place + entry.bytes > end:
         raise InputError(f"the array {name} of {entry.bytes} bytes does not fit in the file")
-    column = np.frombuffer(content, TYPES[entry.type], entry.length, entry.place)
+    if entry.name == LOG and entry.type != "uint8":
+        raise InputError(f"the array {name} is of {entry.type}; expected uint8")
     if entry.checksum is None and entry.name != LOG:
         raise InputError(f"the array {name} has no checksum")
-    if entry.checksum is not None and zlib.crc32(_raw(column)) != entry.checksum:
+
+
+def _array(descriptor: int, entry: Entry) -> NDArray[Any]:
+    name = entry.name[:40]
+    data = _read_at(descriptor, entry.place, entry.bytes)
+    if zlib.crc32(data) != entry.checksum:
         raise InputError(
             f"the array {name} at byte {entry.place} is damaged: it has another checksum"
         )
+    column = np.frombuffer(data, TYPES[entry.type])
+    column.flags.writeable = False
     if entry.type == "bool" and (column.view(np.uint8) > 1).any():
         raise InputError(f"the array {name} has values other than 0 and 1")
     return column

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import (
     COLUMN_TYPES,
@@ -25,11 +24,11 @@ from weft.collective import Collective
 from weft.errors import InputError
 from weft.formats.claims import checked_range
 from weft.formats.rows import check_rows, standard_columns
-from weft.formats.store._layout import LOG, Arrays
+from weft.formats.store._layout import LOG, Arrays, Column
 from weft.topology.model import Topology
 from weft.units import CLOCK_PS
 
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Column]
 Numbers = dict[str, int]
 
 _REQUIRED = ("chunk", "src", "dst", "reduce")  # columns that every table has
@@ -112,7 +111,9 @@ def _make_rounds(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RoundLog
     network, demand = _place_of(frame, ("all-gather", "reduce-scatter", "all-reduce"))
     if network.switches:
         raise InputError("a log of rounds is for networks without switches")
-    log, offsets = arrays.typed(LOG, np.uint8), arrays.typed("offsets", np.int64)
+    log, offsets = arrays.log, arrays.typed("offsets", np.int64)
+    if log is None:
+        raise InputError(f"the array {LOG} is missing")
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(log):
         raise InputError("the offsets of the rounds do not fit the log")
     sizes = np.diff(offsets)
