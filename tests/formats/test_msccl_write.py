@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -167,8 +168,29 @@ def test_networks_in_both_dialects(tmp_path, spec, kind) -> None:
     for dialect in ("msccl", "rccl"):
         text = check(algorithm, tmp_path, dialect=dialect)
         assert ("reduce_scatter" in text) == (kind == "reduce-scatter" and dialect == "msccl")
-        assert ("outofplace" in text) == (dialect == "rccl")
         assert text.startswith("<algo name=")
+
+
+@pytest.mark.parametrize("spec", ["fc:5", "mesh:3x3", "ring:8"])
+@pytest.mark.parametrize("kind", ["all-to-all", "all-gather", "broadcast"])
+def test_both_ends_of_a_message_name_its_source_and_destination(tmp_path, spec, kind) -> None:
+    """Checkers hold the places of a send against those of its receive, as MSCCLang writes them."""
+    algorithm = weft.synthesize(spec, kind, "1MiB", chunks=2, seed=1).algorithm
+    text = check(algorithm, tmp_path)
+    assert 'outofplace="' in text
+    sent, received = {}, {}
+    for gpu_ in ElementTree.fromstring(text):
+        for tb in gpu_:
+            for step_ in tb:
+                place = [step_.get(a) for a in ("srcbuf", "srcoff", "dstbuf", "dstoff", "cnt")]
+                me, channel = gpu_.get("id"), tb.get("chan")
+                if step_.get("type") in ("s", "rcs"):
+                    stored = place[2:4] if step_.get("type") == "rcs" else place[:2]
+                    lane = sent.setdefault((me, tb.get("send"), channel), [])
+                    lane.append([*stored, *place[2:]])
+                if step_.get("type") in ("r", "rcs"):
+                    received.setdefault((tb.get("recv"), me, channel), []).append(place)
+    assert sent == received
 
 
 def test_relays_need_custom(tmp_path) -> None:

@@ -205,7 +205,9 @@ class _Steps:
     def _received(self, message: int) -> Step:
         move, sum_ = self.moves[message], self.fusions.added.get(message)
         onward = self.fusions.passed_on.get(message, -1)
-        source, target, stored = move.target, move.target, 2 * message + 1
+        # What adds nothing reads nothing here: it names where the sender has it, as MSCCLang does.
+        source = move.target if move.reduce else move.source
+        target, stored = move.target, 2 * message + 1
         halves: tuple[int, ...] = (stored,)
         if sum_ is not None:
             source, target, stored = sum_.operand, sum_.target, 2 * sum_.move + 1

@@ -108,7 +108,11 @@ def _overlap(first: Place, second: Place, count: int) -> bool:
 
 
 def _forwards(moves: list[Move], order: Order, added: dict[int, Added]) -> dict[int, int]:
-    """Of messages that send just what came in one message: that one."""
+    """Of messages that send just what came in one message: that one.
+
+    A copy that is passed on has one destination, which says where it is stored here and, to
+    those who hold sends against receives, where the receiver stores it: both must be the same.
+    """
     stored = {2 * sum_.move + 1: message for message, sum_ in added.items()}
     found: dict[int, int] = {}
     for number, move in enumerate(moves):
@@ -121,6 +125,9 @@ def _forwards(moves: list[Move], order: Order, added: dict[int, Added]) -> dict[
             received, target = writer // 2, moves[writer // 2].target
             if moves[received].local or received in added:
                 continue
+        sums = writer in stored or moves[received].reduce
+        if not sums and target != move.target:
+            continue
         if target == move.source and moves[received].count == move.count:
             found[number] = received
     return found

@@ -42,11 +42,10 @@ class Heading:
             "ngpus": len(self.inputs),
             "coll": self.coll,
             "inplace": int(self.in_place),
+            "outofplace": int(not self.in_place),
+            "minBytes": 0,
+            "maxBytes": 0 if self.dialect == "rccl" else NO_LIMIT,  # where 0 is none
         }
-        if self.dialect == "rccl":  # where a largest size of 0 is none
-            said |= {"outofplace": int(not self.in_place), "minBytes": 0, "maxBytes": 0}
-        else:
-            said |= {"minBytes": 0, "maxBytes": NO_LIMIT}
         attributes = " ".join(f'{key}="{value}"' for key, value in said.items())
         return f"<algo {attributes}>"
 
