@@ -22,6 +22,7 @@ from weft.algorithm.memory import Memory, lay_out
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError
 from weft.formats import Hints
+from weft.formats.msccl import running, writer
 from weft.formats.msccl.blocks import Block, Step
 from weft.formats.msccl.dialects import DIALECTS
 from weft.formats.msccl.document import Type
@@ -240,6 +241,58 @@ def test_long_blocks_are_spread_over_channels(tmp_path, limited) -> None:
     assert max(int(number) for number in re.findall(r'<step s="(\d+)"', after)) < longest // 2
 
 
+def test_lanes_are_equally_long(tmp_path, limited) -> None:
+    """Numbers of chunks go with whom they are for, so lanes must not simply go by them."""
+    algorithm = weft.synthesize("ring:8", "all-to-all", "8MiB", chunks=8).algorithm
+    messages = Counter(zip(algorithm.transfers.src, algorithm.transfers.dst, strict=True))
+    longest = max(messages.values())
+    limited(steps=longest // 4, blocks=4 * 4 + 1)
+    text = check(algorithm, tmp_path)
+    assert int(re.search(r'nchannels="(\d+)"', text)[1]) <= 5
+
+
+def test_rccl_takes_64_blocks(tmp_path) -> None:
+    algorithm = weft.synthesize("fc:34", "all-gather", "1MiB", chunks=1).algorithm
+    assert 'tb id="65"' in exported(algorithm, tmp_path)[1]
+    text = check(algorithm, tmp_path, dialect="rccl")
+    assert text.count('tb id="63"') == 34
+    assert 'tb id="64"' not in text
+
+
+def test_local_steps_share_a_block_before_anything_is_refused(tmp_path, limited) -> None:
+    algorithm = weft.synthesize("fc:8", "all-to-all", "1MiB", chunks=1).algorithm
+    limited(blocks=7)
+    text = check(algorithm, tmp_path)
+    assert text.count('type="cpy"') == 8
+    assert text.count("<tb") == 7 * 8
+    limited(blocks=6)
+    with pytest.raises(InputError, match="it talks to 7 others, each of which needs one"):
+        exported(algorithm, tmp_path)
+
+
+def test_limits_are_checked_before_any_step_is_made(tmp_path, monkeypatch) -> None:
+    """Hundreds of thousands of rows are refused by counting; the number named does fit."""
+    algorithm = weft.synthesize("ring:8", "all-to-all", "64MiB", chunks=160).algorithm
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "moves_of", None)
+        with pytest.raises(InputError, match=r"cut a share in 127 chunks or fewer .it has 160."):
+            exported(algorithm, tmp_path)
+    exported(weft.synthesize("ring:8", "all-to-all", "64MiB", chunks=127).algorithm, tmp_path)
+
+
+def test_fusions_are_taken_apart_in_few_rounds(tmp_path, monkeypatch) -> None:
+    """However many fused steps would hang, all steps are looked at a few times only."""
+    algorithm = weft.synthesize("ring:8", "all-reduce", "64MiB", chunks=16).algorithm
+    looked = []
+    circles = running.Graph.circles
+    monkeypatch.setattr(
+        running.Graph, "circles", lambda self: looked.append(len(self.after)) or circles(self)
+    )
+    monkeypatch.setattr(running, "_PATIENCE", 10_000)
+    check(algorithm, tmp_path)
+    assert sum(looked) < 10_000 + 4 * max(looked)
+
+
 def test_too_many_peers_share_blocks(tmp_path, limited) -> None:
     algorithm = weft.synthesize("fc:8", "all-to-all", "1MiB", chunks=1).algorithm
     limited(blocks=11, peers=4)
@@ -253,9 +306,29 @@ def test_too_many_peers_share_blocks(tmp_path, limited) -> None:
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [
-        ({"steps": 1}, r"GPU 0, thread block \d+ has \d+ steps; msccl loads up to 1; take fewer"),
-        ({"blocks": 1}, r"GPU 0 has 2 thread blocks; msccl loads up to 1; take fewer chunks, or"),
-        ({"nodes": 20}, r"GPU 0 has \d+ elements; msccl loads up to 20; take fewer chunks"),
+        (
+            {"steps": 1},
+            r"GPU 0, thread block \d+ has \d+ steps; msccl loads up to 1; cut a share in \d chunks",
+        ),
+        (
+            {"blocks": 1},
+            "GPU 0 would need 2 thread blocks or more; msccl loads up to 1, and it talks to 2 "
+            "others, each of which needs one; take an algorithm in which a GPU talks to fewer",
+        ),
+        (
+            {"blocks": 4, "steps": 6},
+            r"GPU 0 would need \d+ thread blocks or more; msccl loads up to 4 of 6 steps; cut a "
+            r"share in \d chunks? or fewer .it has 6.",
+        ),
+        (
+            {"nodes": 20},
+            r"GPU 0 would have \d+ elements or more; msccl loads up to 20; cut a share in 2 chunks "
+            "or fewer",
+        ),
+        (
+            {"nodes": 6},
+            r"msccl loads up to 6; 1 chunk a share .it has 6. would be too many, so take fewer GPU",
+        ),
         ({"gpus": 3}, "4 GPUs; msccl loads up to 3"),
         ({"slots": 20}, "GPU 0 has 24 chunks in its input; msccl numbers up to 20; take fewer"),
         ({"waited_for": 0}, "thread blocks that others wait for; msccl can name 0; take fewer"),

@@ -36,7 +36,7 @@ class Block:
 
 
 def blocks_of(
-    moves: list[Move], order: Order, fusions: Fusions, lanes: int, most: int
+    moves: list[Move], order: Order, fusions: Fusions, lanes: list[int], most: int
 ) -> list[Block]:
     """The blocks of all GPUs: one for each end of a connection, and one for local moves.
 
@@ -73,31 +73,55 @@ def blocks_of(
 
 
 def _shared(blocks: list[Block], most: int) -> list[Block]:
-    """Put sends and receives of GPUs with too many blocks together, first those of one peer."""
-    counts = Counter(block.gpu for block in blocks)
-    crowded = {gpu for gpu, count in counts.items() if count > most}
-    if not crowded:
-        return blocks
-    senders: dict[int, dict[Connection, Block]] = defaultdict(dict)
-    receivers: dict[int, list[Block]] = defaultdict(list)
+    """Let GPUs with too many blocks send and receive in the same ones.
+
+    Short ones come together first, and before all others those of one peer: to put other
+    connections in one block ties more and more of them to one channel.
+    """
+    by_gpu: dict[int, list[Block]] = defaultdict(list)
     for block in blocks:
-        if block.gpu in crowded and block.receives is None and block.sends is not None:
-            senders[block.gpu][block.sends] = block
-        elif block.gpu in crowded and block.receives is not None and block.sends is None:
-            receivers[block.gpu].append(block)
+        by_gpu[block.gpu].append(block)
     gone: set[int] = set()
-    for gpu in crowded:
-        for block in sorted(receivers[gpu], key=lambda block: _peer(block) not in senders[gpu]):
-            if counts[gpu] <= most or not senders[gpu]:
+    for mine in by_gpu.values():
+        excess = len(mine) - most
+        senders = {b.sends: b for b in mine if b.sends is not None and b.receives is None}
+        receivers = [b for b in mine if b.receives is not None and b.sends is None]
+        for block in sorted(receivers, key=lambda block: _extra(block, senders)):
+            if excess <= 0 or not senders:
                 break
             back = _peer(block)
-            key = back if back in senders[gpu] else next(iter(senders[gpu]))
-            other = senders[gpu].pop(key)
+            key = back if back in senders else min(senders, key=lambda c: _distance(c, back))
+            other = senders.pop(key)
             block.sends = other.sends
-            block.steps = sorted(block.steps + other.steps, key=lambda step: step.halves[0])
+            _put_in(block, other)
             gone.add(id(other))
-            counts[gpu] -= 1
+            excess -= 1
+        local = next((b for b in mine if b.sends is None and b.receives is None), None)
+        free = [b for b in mine if b is not local and id(b) not in gone and _in_order(b)]
+        if excess > 0 and local is not None and free:
+            _put_in(min(free, key=lambda block: len(block.steps)), local)
+            gone.add(id(local))
     return [block for block in blocks if id(block) not in gone]
+
+
+def _put_in(block: Block, other: Block) -> None:
+    block.steps = sorted(block.steps + other.steps, key=lambda step: step.halves[0])
+
+
+def _in_order(block: Block) -> bool:
+    """Whether the steps of a block follow the order of the moves: none is sent on."""
+    return not any(step.receive >= 0 and step.send >= 0 for step in block.steps)
+
+
+def _extra(block: Block, senders: dict[Connection, Block]) -> tuple[bool, int]:
+    """Whether what a block could share with is of another peer, and how long both would be."""
+    other = senders.get(_peer(block))
+    return other is None, len(block.steps) + (0 if other is None else len(other.steps))
+
+
+def _distance(connection: Connection, wanted: Connection) -> tuple[bool, Connection]:
+    """Connections of one lane can be on one channel together."""
+    return connection[2] != wanted[2], connection
 
 
 def _peer(block: Block) -> Connection:

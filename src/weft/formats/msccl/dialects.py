@@ -54,6 +54,6 @@ DIALECTS = {
         {**_BOTH, "reduce-scatter": "reducescatter", "gather": "gather", "scatter": "scatter"},
         None,
         64,
-        216,
+        64,
     ),
 }

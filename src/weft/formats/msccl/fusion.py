@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from weft.algorithm import Buffer
 from weft.formats.msccl.moves import Move, Order, Place
 
@@ -48,12 +50,29 @@ class Fusions:
             self.added.pop(message)
 
 
-def connection_of(move: Move, lanes: int) -> Connection:
-    """The connection a message takes: a chunk keeps to its lane all the way."""
-    return move.src, move.dst, move.chunk % lanes
+def spread(moves: list[Move], lanes: int) -> list[int]:
+    """A lane for each chunk, which it keeps all the way, such that lanes are about equally long."""
+    by_chunk: list[list[int]] = [[] for _ in range(1 + max((m.chunk for m in moves), default=0))]
+    numbers: dict[tuple[int, int], int] = {}
+    for move in moves:
+        if not move.local:
+            number = numbers.setdefault((move.src, move.dst), len(numbers))
+            by_chunk[move.chunk].append(number)
+    load = np.zeros((len(numbers), lanes), dtype=np.int64)
+    found = []
+    for crossed in by_chunk:
+        lane = int(load[crossed].max(axis=0, initial=0).argmin()) if lanes > 1 else 0
+        np.add.at(load[:, lane], crossed, 1)
+        found.append(lane)
+    return found
 
 
-def fusions_of(moves: list[Move], order: Order, lanes: int) -> Fusions:
+def connection_of(move: Move, lanes: list[int]) -> Connection:
+    """The connection a message takes; `lanes` are those of all chunks."""
+    return move.src, move.dst, lanes[move.chunk]
+
+
+def fusions_of(moves: list[Move], order: Order, lanes: list[int]) -> Fusions:
     """All fusions that may be good; whether they can run is for others to say."""
     added = _additions(moves, order)
     candidates = _forwards(moves, order, added)
@@ -134,7 +153,7 @@ def _forwards(moves: list[Move], order: Order, added: dict[int, Added]) -> dict[
 
 
 def _partners(
-    moves: list[Move], candidates: dict[int, int], lanes: int
+    moves: list[Move], candidates: dict[int, int], lanes: list[int]
 ) -> dict[Connection, Connection]:
     """Connections that share a thread block: those most of whose messages go on in the other.
 

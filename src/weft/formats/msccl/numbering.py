@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.algorithm import Buffer
+from weft.algorithm.memory import Memory
 from weft.errors import InputError
 from weft.formats.msccl.blocks import Block, Step
 from weft.formats.msccl.dialects import FEWER_PEERS, MAX_FUSED_SUMS, Dialect
 from weft.formats.msccl.document import BUFFERS, Type
 from weft.formats.msccl.moves import Order, Place
+from weft.formats.msccl.room import fewer_chunks, or_msccl
 from weft.formats.msccl.steps import READS_SRC, WRITES_DST
 from weft.formats.msccl.waiting import Spot, Waits, waits_of
 
@@ -120,7 +122,7 @@ def longest(gpus: list[Numbered]) -> int:
     return max((len(lines) for gpu in gpus for lines in gpu.lines), default=0)
 
 
-def check_limits(gpus: list[Numbered], dialect: Dialect, name: str) -> None:
+def check_limits(gpus: list[Numbered], dialect: Dialect, name: str, memory: Memory) -> None:
     """Raise for the first limit of a runtime that is exceeded."""
     for number, gpu in enumerate(gpus):
         where = f"GPU {number}"
@@ -128,25 +130,24 @@ def check_limits(gpus: list[Numbered], dialect: Dialect, name: str) -> None:
             if len(lines) > dialect.steps:
                 raise InputError(
                     f"{where}, thread block {b} has {len(lines)} steps; {name} loads up to "
-                    f"{dialect.steps}; take fewer chunks{_other(name)}"
+                    f"{dialect.steps}; {fewer_chunks(memory, len(lines), dialect.steps)}"
+                    f"{or_msccl(name)}"
                 )
         if len(gpu.blocks) > dialect.blocks:
             raise InputError(
                 f"{where} has {len(gpu.blocks)} thread blocks; {name} loads up to "
-                f"{dialect.blocks}; {FEWER_PEERS}"
+                f"{dialect.blocks}; {fewer_chunks(memory, len(gpu.blocks), dialect.blocks)}"
+                f"{or_msccl(name)}"
             )
         if gpu.awaited > dialect.waited_for:
             raise InputError(
                 f"{where} has {gpu.awaited} thread blocks that others wait for; {name} can name "
                 f"{dialect.waited_for}; {FEWER_PEERS}"
             )
-        nodes = 1 + len(gpus) + len(gpu.blocks) + sum(map(len, gpu.lines))
-        if nodes > dialect.nodes:
+        steps = sum(map(len, gpu.lines))
+        others = 1 + len(gpus) + len(gpu.blocks)
+        if others + steps > dialect.nodes:
             raise InputError(
-                f"{where} has {nodes} elements; {name} loads up to {dialect.nodes}; take fewer "
-                "chunks"
+                f"{where} has {others + steps} elements; {name} loads up to {dialect.nodes}; "
+                f"{fewer_chunks(memory, steps, dialect.nodes - others)}"
             )
-
-
-def _other(name: str) -> str:
-    return ", or write the dialect msccl" if name == "rccl" else ""

@@ -8,13 +8,14 @@ steps need not.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 
 from weft.formats.msccl.blocks import Block, Step
 from weft.formats.msccl.fusion import Fusions
 from weft.formats.msccl.moves import Order
 
 SLOTS = 2  # messages that a connection holds
-_PATIENCE = 2_000_000  # chunks looked at, over and over, to keep as many fusions as can be
+_PATIENCE = 400_000  # chunks looked at, over and over, to keep as many fusions as can be
 
 
 class Graph:
@@ -65,8 +66,8 @@ class Graph:
     def _nodes(self, step: int) -> range:
         return range(self.first[step], self.first[step + 1])
 
-    def circle(self) -> tuple[list[Step], list[Step]] | None:
-        """Steps of one circle, and all steps that never run; None if all run."""
+    def circles(self) -> tuple[list[list[Step]], list[Step]] | None:
+        """Steps of circles that share none, and all steps that never run; None if all run."""
         waits = [0] * len(self.after)
         for followers in self.after:
             for node in followers:
@@ -83,40 +84,42 @@ class Graph:
             return None
         stuck = [count > 0 for count in waits]
         owner = [n for n, step in enumerate(self.steps) for _ in range(step.count)]
-        nodes = self._walk(stuck)
         return (
-            [self.steps[n] for n in dict.fromkeys(owner[node] for node in nodes)],
-            [self.steps[n] for n in dict.fromkeys(owner[n] for n, is_ in enumerate(stuck) if is_)],
+            [self._steps(owner[node] for node in circle) for circle in self._walk(stuck)],
+            self._steps(owner[node] for node, is_ in enumerate(stuck) if is_),
         )
 
-    def _walk(self, stuck: list[bool]) -> list[int]:
-        """Nodes of a circle: whoever is stuck has a cause that is stuck."""
+    def _steps(self, numbers: Iterable[int]) -> list[Step]:
+        return [self.steps[number] for number in dict.fromkeys(numbers)]
+
+    def _walk(self, stuck: list[bool]) -> Iterator[list[int]]:
+        """Nodes of circles: whoever is stuck has a cause that is stuck; one is followed."""
         cause = [-1] * len(stuck)
         for node, followers in enumerate(self.after):
             if stuck[node]:
                 for other in followers:
                     cause[other] = node
-        at, seen = stuck.index(True), {}
-        path: list[int] = []
-        while at not in seen:
-            seen[at] = len(path)
-            path.append(at)
-            at = cause[at]
-        return path[seen[at] :]
+        walk_of = [-1] * len(stuck)
+        for start, is_stuck in enumerate(stuck):
+            at, path = start, []
+            while is_stuck and walk_of[at] < 0:
+                walk_of[at] = start
+                path.append(at)
+                at = cause[at]
+            if path and walk_of[at] == start:
+                yield path[path.index(at) :]
 
 
 class Patience:
-    """How many fused steps are taken apart one by one, before many are at once."""
+    """How long one fused step of each circle is taken apart at a time, before all are that hang."""
 
     def __init__(self) -> None:
         self._spent = 0
 
-    def choose(self, circle: list[int], stuck: list[int], nodes: int) -> list[int]:
-        """Those of the fused steps on a circle, or that never run, that are to go."""
+    def choose(self, circles: list[list[int]], stuck: list[int], nodes: int) -> list[int]:
+        """Those of the fused steps on circles, or that never run, that are to go."""
         self._spent += nodes
-        if self._spent < _PATIENCE:
-            return circle[:1]
-        return circle if self._spent < 2 * _PATIENCE else stuck
+        return [circle[0] for circle in circles] if self._spent <= _PATIENCE else stuck
 
 
 def take_apart(fusions: Fusions, blocks: list[Block], order: Order, patience: Patience) -> bool:
@@ -124,12 +127,13 @@ def take_apart(fusions: Fusions, blocks: list[Block], order: Order, patience: Pa
     if not fusions.passed_on and not fusions.added:
         return False
     graph = Graph(blocks, order)
-    found = graph.circle()
+    found = graph.circles()
     if found is None:
         return False
-    circle, stuck = ([s.receive for s in steps if fusions.fuses(s.receive)] for steps in found)
+    circles, stuck = found
+    fused = [[s.receive for s in steps if fusions.fuses(s.receive)] for steps in (*circles, stuck)]
     # Without fusions all blocks follow one order, so a circle has one.
-    assert circle
-    for message in patience.choose(circle, stuck, len(graph.after)):
+    assert all(fused)
+    for message in patience.choose(fused[:-1], fused[-1], len(graph.after)):
         fusions.dissolve(message)
     return True

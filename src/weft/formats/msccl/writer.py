@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from weft.algorithm import Algorithm
@@ -12,14 +13,13 @@ from weft.documents import new_file
 from weft.errors import InputError, unknown_name
 from weft.formats.msccl.blocks import Block, assign_channels, blocks_of
 from weft.formats.msccl.dialects import DIALECTS, FEWER_PEERS, PROTOCOLS, Dialect
-from weft.formats.msccl.fusion import connection_of, fusions_of
+from weft.formats.msccl.fusion import fusions_of, spread
 from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
 from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
 from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
+from weft.formats.msccl.room import check_room
 from weft.formats.msccl.running import Patience, take_apart
-
-_LANES = (1, 2, 4, 8, 16, 32)
 
 
 def write(
@@ -46,6 +46,7 @@ def write(
     runtime = DIALECTS[dialect]
     memory = _memory(algorithm, dialect)
     heading = heading_of(memory, dialect, protocol, name)
+    check_room(memory, runtime, dialect)
     moves = moves_of(memory, runtime.count, algorithm.transfers)
     order = order_of(moves)
     dropped = add_dependencies(order, moves, memory.transfers)
@@ -55,7 +56,7 @@ def write(
         order = order_of(moves)
         dropped = add_dependencies(order, moves, memory.transfers)
     gpus, channels = _gpus(moves, order, len(memory.ranks), runtime)
-    check_limits(gpus, runtime, dialect)
+    check_limits(gpus, runtime, dialect, memory)
     lines = [heading.start(channels)]
     for number, gpu in enumerate(gpus):
         lines += [heading.gpu(number, gpu.scratch), *texts(gpu), "  </gpu>"]
@@ -86,7 +87,7 @@ def _gpus(
     """
     found: list[Numbered] = []
     channels = 0
-    for lanes in _LANES[_fewest(moves, dialect.steps) :]:
+    for lanes in _lanes(moves, dialect):
         blocks = _running(moves, order, lanes, dialect.blocks)
         if not assign_channels(blocks, dialect):
             if not found:
@@ -100,21 +101,22 @@ def _gpus(
             by_gpu[block.gpu].append(block)
         found = [numbered(each, order) for each in by_gpu]
         channels = 1 + max((block.channel for block in blocks), default=0)
-        if longest(found) <= dialect.steps:
+        if longest(found) <= dialect.steps or max(map(len, by_gpu)) > dialect.blocks:
             break
     return found, channels
 
 
-def _fewest(moves: list[Move], most: int) -> int:
-    """The first number of lanes, by its place, with which every message could have its step."""
-    for at, lanes in enumerate(_LANES):
-        lengths = Counter(connection_of(move, lanes) for move in moves if not move.local)
-        if max(lengths.values(), default=0) <= most:
-            return at
-    return len(_LANES) - 1
+def _lanes(moves: list[Move], dialect: Dialect) -> Iterator[list[int]]:
+    """Lanes of chunks to try: first as few as give every message a step, then more and more."""
+    lengths = Counter((move.src, move.dst) for move in moves if not move.local)
+    count = max(1, -(-max(lengths.values(), default=0) // dialect.steps))
+    while count < dialect.channels:
+        yield spread(moves, count)
+        count = max(count + 1, count * 5 // 4)
+    yield spread(moves, dialect.channels)
 
 
-def _running(moves: list[Move], order: Order, lanes: int, most: int) -> list[Block]:
+def _running(moves: list[Move], order: Order, lanes: list[int], most: int) -> list[Block]:
     """Blocks with as many fused steps as can run to the end."""
     fusions = fusions_of(moves, order, lanes)
     patience = Patience()
