@@ -205,3 +205,34 @@ def added_and_sent() -> Plan:
         gpu(1, (1, 1, 1), [gives], [0], [(0, "s")]),
     ]
     return plan_of("allreduce", gpus, protocol="LL")
+
+
+def pipelined() -> Plan:
+    """Two GPUs, All-Gather through scratch: one block puts piece by piece, another takes them out.
+
+    Rounds are told to the other GPU by signals, and within it by a semaphore.
+    """
+    gpus = []
+    for me in (0, 1):
+        other = 1 - me
+        rounds = {"unit_size": 1 << 16, "num_chunks": 2}
+        sent = [
+            operation("put", kind="memory", src=[chunks("o", 2 * me, 2)], dst=[chunks(0, 0, 2)]),
+            operation("nop"),
+            operation("signal", kind="memory", ids=[0]),
+        ]
+        taken = [
+            operation("wait", kind="memory", ids=[0]),
+            operation("nop"),
+            operation("sem_release", sems=[0]),
+        ]
+        stored = [
+            operation("sem_acquire", sems=[0]),
+            operation("nop"),
+            operation("copy", src=[chunks("s", 0, 2)], dst=[chunks("o", 2 * other, 2)]),
+        ]
+        blocks = [
+            [operation("pipeline", iter_context=rounds, ops=ops)] for ops in (sent, taken, stored)
+        ]
+        gpus.append(gpu(me, (2, 4, 2), blocks, [other], [(other, "s")], semaphores=1))
+    return plan_of("allgather", gpus)

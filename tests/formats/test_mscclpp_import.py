@@ -20,6 +20,7 @@ from mscclpp_handmade import (
     operation,
     packets,
     passed_on,
+    pipelined,
     send_recv,
 )
 from mscclpp_jobs import export, jobs
@@ -83,9 +84,60 @@ def test_patterns_of_ones_own_come_back_by_their_moves(tmp_path: Path) -> None:
     back = load(plan, tmp_path, Hints(moves=moves)).verified()
     assert back.demands[0].size == result.algorithm.demands[0].size
     with pytest.raises(FormatError, match="calls its collective 'custom', which does not say"):
-        load(plan, tmp_path)
+        load(plan, tmp_path, Hints(group=[2, 1, 0]))
     with pytest.raises(FormatError, match="take 7 chunks of 16 B from GPU 2, whose input has 4"):
         load(plan, tmp_path, Hints(moves=[*moves, Move(48, (2,), (0,))]))
+
+
+def test_a_pattern_that_is_not_named_is_derived(tmp_path: Path) -> None:
+    """From what moves; what comes out is judged like any other."""
+    plan = export(weft.synthesize("ring:3", "reduce-scatter", "3KiB", chunks=1).algorithm)
+    for name in ("test", "custom", "", None):
+        plan["collective"] = name
+        if name is None:
+            del plan["collective"]
+        back = load(plan, tmp_path).verified()
+        chunks_ = back.demands[0].chunks
+        assert back.provenance["collective"] == "derived from what the plan does"
+        assert chunks_.reduce.all()
+        assert [chunks_.members(number).tolist() for number in chunks_.pre] == [[0, 1, 2]] * 3
+        assert [chunks_.members(number).tolist() for number in chunks_.post] == [[0], [1], [2]]
+    said = load(plan, tmp_path, Hints("reduce-scatter")).verified()
+    assert said.demands[0].kind == "reduce-scatter"
+
+
+def test_what_no_collective_does_is_said(tmp_path: Path) -> None:
+    plan = all_reduce()
+    plan["collective"] = "test"
+    load(plan, tmp_path).verified()
+    ops = plan["gpus"][0]["threadblocks"][0]["ops"]
+    ops[3] = operation("re", src=[chunks("i", 0), chunks("i", 1)], dst=[chunks("i", 0)])
+    with pytest.raises(FormatError, match="is added to another slot of the same input"):
+        load(plan, tmp_path)
+    for gpu_ in plan["gpus"]:
+        gpu_["threadblocks"][0]["ops"] = [operation("nop")]
+    with pytest.raises(FormatError, match="moves nothing, so that its pattern is unknown"):
+        load(plan, tmp_path)
+
+
+def test_pipelines_run_round_by_round(tmp_path: Path) -> None:
+    algorithm = load(pipelined(), tmp_path).verified()
+    assert algorithm.demands[0].kind == "all-gather"
+    assert algorithm.demands[0].chunks_per_share == 4  # two chunks, two rounds each
+    assert len(algorithm.transfers) == 2 * 4 * 2
+    # Where one pipeline's rounds are half as large, they are twice as many: no common signals.
+    plan = pipelined()
+    plan["gpus"][0]["threadblocks"][0]["ops"][0]["iter_context"]["unit_size"] //= 2
+    with pytest.raises(FormatError, match="signalled 8 times and waited for 4 times"):
+        load(plan, tmp_path)
+
+
+def test_a_race_between_rounds_is_seen(tmp_path: Path) -> None:
+    plan = pipelined()
+    for gpu_ in plan["gpus"]:
+        del gpu_["threadblocks"][0]["ops"][0]["ops"][1]  # signals may overtake the put
+    with pytest.raises(FormatError, match=r"holds nothing then|nothing says which comes first"):
+        load(plan, tmp_path)
 
 
 def test_plans_are_recognised_by_what_is_in_them(tmp_path: Path) -> None:
@@ -149,7 +201,7 @@ OPS = "gpus.0.threadblocks.0.ops"
 OVERWRITES = operation(
     "get", kind="memory", ids=[0], src=[chunks(0, 0, 2)], dst=[chunks("i", 0, 2)]
 )
-PIPELINE = operation("pipeline", iter_context={"unit_size": 1, "num_chunks": 1}, ops=[])
+PIPE = "gpus.0.threadblocks.0.ops.0"
 WRONG = {
     "missing signal": (
         without(all_reduce(), 1, 0, 7),
@@ -177,9 +229,29 @@ WRONG = {
         changed(all_reduce(), f"{OPS}.3.name", "rrre"),
         r"GPU 0, thread block 0, operation 3 \(rrre\): unknown operation 'rrre'; did you mean",
     ),
-    "pipeline": (
-        changed(all_reduce(), f"{OPS}.3", PIPELINE),
-        r"operation 3 \(pipeline\): this operation runs its operations piece by piece",
+    "pipeline without rounds": (
+        changed(pipelined(), f"{PIPE}.iter_context", None),
+        r"operation 0 \(pipeline\): it has no iter_context with a unit_size above 0",
+    ),
+    "pipeline in a pipeline": (
+        changed(pipelined(), f"{PIPE}.ops.1", pipelined()["gpus"][0]["threadblocks"][1]["ops"][0]),
+        r"operation 0 \(pipeline\): pipeline: it is in a pipeline itself",
+    ),
+    "pipeline longer than its data": (
+        changed(pipelined(), f"{PIPE}.ops.0.src_buff.0.size", 1),
+        r"operation 0 \(pipeline\): put: source 0 has 1 chunks, fewer than its pipeline",
+    ),
+    "pipeline of groups": (
+        changed(pipelined(), f"{PIPE}.ops.0.tbg_info", {"tb_id": 0, "tbg_size": 2}),
+        "put: source 0 is of a group of thread blocks or of packets, in a pipeline",
+    ),
+    "pipeline without end": (
+        changed(pipelined(), f"{PIPE}.iter_context.num_chunks", (1 << 31) - 1),
+        r"its operations use \d+ chunks, each cut in 2 for groups of thread blocks and pipelines",
+    ),
+    "switch in a pipeline": (
+        changed(pipelined(), f"{PIPE}.ops.0.name", "gstore"),
+        r"operation 0 \(pipeline\): gstore: this operation works in a switch",
     ),
     "switch": (changed(all_reduce(), f"{OPS}.3.name", "gstore"), "works in a switch"),
     "channel": (changed(all_reduce(), f"{OPS}.0.channel_ids", [1]), "memory channel 1 of 1"),

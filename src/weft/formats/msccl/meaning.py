@@ -166,6 +166,12 @@ def size_of(document: Document, hints: Hints, pieces: int) -> int:
     return size
 
 
+def unit_of(document: Document, hints: Hints) -> int:
+    """Bytes of a slot, where the file does not say the collective."""
+    slots = max(document.number("nchunksperloop", 0), int(document.gpus.inputs.max()), 1)
+    return max(size_of(document, hints, slots) // slots, 1)
+
+
 def _root(document: Document, setting: Setting, hints: Hints) -> int:
     """The GPU whose buffer is special; else the one that only sends, or only receives."""
     if hints.root is not None:

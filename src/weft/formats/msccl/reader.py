@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,10 @@ from weft.collective import Collective
 from weft.collective.slots import output_slots
 from weft.errors import InputError
 from weft.formats.claims import claim_limit
+from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
-from weft.formats.msccl.derivation import derive
 from weft.formats.msccl.document import Document, Int64, read_document
-from weft.formats.msccl.meaning import Setting, collective_of, setting_of
+from weft.formats.msccl.meaning import Setting, collective_of, setting_of, unit_of
 from weft.formats.msccl.program import Translation, private_counts, units_of
 from weft.formats.msccl.steps import check, match, waits
 
@@ -39,7 +40,7 @@ def read(path: Path, hints: Hints) -> Imported:
     _check_memory(document, scratch)
     translate = partial(Translation, document, units, match(document), waits(document))
     if setting.kind is None:
-        collective, translation = derive(document, setting, hints, scratch, translate)
+        collective, translation = _derived(document, setting, hints, scratch, translate)
     else:
         collective = collective_of(document, setting, hints)
         translation = translate(_cells(document, setting, collective, scratch))
@@ -58,6 +59,21 @@ def _check_memory(document: Document, scratch: Int64) -> None:
     most = claim_limit(document.size)
     if int(cells.sum()) > most:
         document.fail("<algo>", f"has more than {most} slots in all; no runtime loads that")
+
+
+def _derived(
+    document: Document,
+    setting: Setting,
+    hints: Hints,
+    scratch: Int64,
+    translate: Callable[[Cells], Translation],
+) -> tuple[Collective, Translation]:
+    gpus, unit = document.gpus, unit_of(document, hints)
+    lengths = (gpus.inputs.tolist(), gpus.outputs.tolist(), scratch.tolist())
+    try:
+        return derive(Buffers(*lengths, in_place=setting.in_place), unit, translate)
+    except InputError as error:
+        document.fail(str(error))
 
 
 def _cells(document: Document, setting: Setting, collective: Collective, scratch: Int64) -> Cells:

@@ -41,6 +41,19 @@ def collective_of(plan: Plan, hints: Hints, fineness: int) -> Collective:
         raise PlacedError(str(error), ["collective"]) from None
 
 
+def says_nothing(plan: Plan, hints: Hints) -> bool:
+    """Whether neither the plan nor the user says what moves."""
+    told = hints.collective not in (None, "custom")
+    told = told or hints.moves is not None or hints.group is not None
+    return not told and plan.collective not in NAMES
+
+
+def unit_of(plan: Plan, hints: Hints, fineness: int) -> int:
+    """Bytes of a piece of a chunk, where the collective is not said."""
+    slots = fineness * max(max(gpu.input_chunks, gpu.output_chunks) for gpu in plan.gpus)
+    return max((hints.size or DEFAULT_CHUNK * slots // fineness) // max(slots, 1), 1)
+
+
 def _alignment(size: int, chunks: int) -> int:
     """Where chunks may begin so that none of them is empty."""
     if size < chunks:

@@ -8,73 +8,21 @@ from dataclasses import dataclass
 
 from weft.algorithm import Cells
 from weft.errors import InputError, unknown_name
+from weft.formats.mscclpp.cutting import Cut
 from weft.formats.mscclpp.events import Events, Line, Meetings, Threads, Where, words
 from weft.formats.mscclpp.limits import BUFFERS, MAX_BARRIERS, MEMORY, PORT
 from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan
+from weft.formats.mscclpp.shapes import BY_PORT, KNOWN, MOVES, REFUSED, SIGNALS, WAITS, Shape
 from weft.quoting import brief, quoted
 
 _BUFFERS = {letter: buffer for buffer, letter in BUFFERS.items()}
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How the chunks that an operation names are used.
-
-    Attributes
-    ----------
-    sources, targets
-        What each chunk is, from the first on: ``l`` of this GPU, ``r`` of another, and the same
-        in capitals if it is in packets. With a ``+`` there may be more like the last.
-    adds
-        Whether the sources are added up and the sum goes to all targets; else the k-th source
-        goes to the k-th target.
-    signals, flushes
-        Whether a signal follows, and whether the port then waits until all is done.
-    """
-
-    sources: str
-    targets: str
-    adds: bool = False
-    signals: bool = False
-    flushes: bool = False
-
-
-MOVES = {
-    "copy": Shape("l", "l"),
-    "put": Shape("l+", "r+"),
-    "pws": Shape("l+", "r+", signals=True),
-    "pwsf": Shape("l+", "r+", signals=True, flushes=True),
-    "get": Shape("r+", "l+"),
-    "re": Shape("ll+", "l", adds=True),
-    "res": Shape("ll+", "lr+", adds=True),
-    "rre": Shape("lr+", "l", adds=True),
-    "rres": Shape("lr+", "lr+", adds=True),
-    "ppkt": Shape("l+", "R+"),
-    "rppkt": Shape("L", "R+", adds=True),
-    "cpkt": Shape("l", "L"),
-    "upkt": Shape("L", "l"),
-    "repkt": Shape("lL+", "l", adds=True),
-    "respkt": Shape("lL+", "lR+", adds=True),
-    "recpkt": Shape("lL+", "lL", adds=True),
-    "recspkt": Shape("lL+", "lLR+", adds=True),
-}
-BY_PORT = frozenset({"put", "pws", "pwsf", "ppkt", "rppkt"})
-SIGNALS, WAITS = ("signal", "rlxsignal"), ("wait", "rlxwait")
-REFUSED = {
-    "pipeline": "runs its operations piece by piece",
-    "glres": "works in a switch",
-    "glre": "works in a switch",
-    "gstore": "works in a switch",
-    "gstorepkt": "works in a switch",
-}
-KNOWN = (*MOVES, *SIGNALS, *WAITS, "nop", "barrier", "flush", "sem_acquire", "sem_release")
-
-
 class Interpreter:
     """Reads the thread blocks of a plan."""
 
-    def __init__(self, plan: Plan, cells: Cells, fineness: int) -> None:
-        self.plan, self.cells, self.fineness = plan, cells, fineness
+    def __init__(self, plan: Plan, cells: Cells, cut: Cut) -> None:
+        self.plan, self.cells, self.cut = plan, cells, cut
         self.events = Events()
         self.meetings = Meetings(self.events)
         self.sum: str | None = None  # what the plan's sums are: sum, min or max
@@ -86,7 +34,7 @@ class Interpreter:
             meeting = Counter(
                 number
                 for block in gpu.threadblocks
-                for number in {op.barrier_id for op in block.ops if op.name == "barrier"}
+                for number in {op.barrier_id for op in block.operations() if op.name == "barrier"}
             )
             for block in gpu.threadblocks:
                 reader = _BlockReader(self, gpu, block, lines, meeting)
@@ -125,7 +73,8 @@ class _BlockReader:
         lines: dict[str, list[Line]],
         meeting: Counter[int | None],
     ) -> None:
-        self.plan, self.cells, self.fineness = parent.plan, parent.cells, parent.fineness
+        self.plan, self.cells, self.cut = parent.plan, parent.cells, parent.cut
+        self.round: range | None = None  # which pieces a pipeline moves now
         self.events, self.meetings, self.parent = parent.events, parent.meetings, parent
         self.gpu, self.block, self.meeting = gpu, block, meeting
         self.threads = Threads(self.events, gpu.id, block.id)
@@ -174,12 +123,31 @@ class _BlockReader:
                 self._flush(line, thread, self.threads.single(thread, where))
         elif name in ("sem_acquire", "sem_release"):
             self._semaphores(where, operation)
+        elif name == "pipeline":
+            self._pipeline(where, operation)
         elif name in REFUSED:
             raise InputError(f"this operation {REFUSED[name]}, which Weft cannot express")
         elif name in MOVES:
             self._moves(where, operation, MOVES[name])
         else:
             raise unknown_name("operation", name[:20], [*KNOWN, *REFUSED])
+
+    def _pipeline(self, where: Where, pipeline: Operation) -> None:
+        """Its operations one after the other, for one round of all their data, then the next."""
+        rounds = pipeline.iter_context
+        if rounds is None or not rounds.unit_size:
+            raise InputError("it has no iter_context with a unit_size above 0")
+        if self.round is not None:
+            raise InputError("it is in a pipeline itself")
+        width, end = self.cut.pieces(rounds.unit_size), rounds.num_chunks * self.cut.fineness
+        for first in range(0, end, width):
+            self.round = range(first, first + width)
+            for operation in pipeline.ops:
+                try:
+                    self._read(where, operation)
+                except InputError as error:
+                    raise InputError(f"{operation.name[:20]}: {error}") from None
+        self.round = None
 
     def _barrier(self, where: Where, operation: Operation) -> None:
         number, count = operation.barrier_id, operation.num_threadblocks
@@ -362,8 +330,17 @@ class _BlockReader:
                 f"is {buffer}[{place.index}:{place.index + place.size}] of GPU {gpu}, whose buffer "
                 f"has {length[buffer]} chunks"
             )
-        first, count = place.index * self.fineness, place.size * self.fineness
-        if operation.tbg_info is not None:
+        first, count = place.index * self.cut.fineness, place.size * self.cut.fineness
+        if self.round is not None:
+            if operation.tbg_info is not None or kind.isupper():
+                raise InputError("is of a group of thread blocks or of packets, in a pipeline")
+            if self.round.start >= count:
+                raise InputError(f"has {place.size} chunks, fewer than its pipeline")
+            first, count = (
+                first + self.round.start,
+                min(count - self.round.start, len(self.round)),
+            )
+        elif operation.tbg_info is not None:
             part, parts = operation.tbg_info.tb_id, operation.tbg_info.tbg_size
             if part >= parts:
                 raise InputError(f"is part {part} of {parts}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -27,8 +28,15 @@ class GroupInfo(msgspec.Struct):
     tbg_size: Count
 
 
+class Rounds(msgspec.Struct):
+    """How a pipeline goes through chunks: so many bytes of each operation a round."""
+
+    unit_size: Count
+    num_chunks: Count
+
+
 class Operation(msgspec.Struct):
-    """An operation of a thread block."""
+    """An operation of a thread block; a pipeline has others in it."""
 
     name: str
     channel_type: str | None = None
@@ -40,6 +48,8 @@ class Operation(msgspec.Struct):
     num_threadblocks: Count | None = None
     semaphore_ids: list[Count] = []
     reduce_op: str = "sum"
+    iter_context: Rounds | None = None
+    ops: list[Operation] = []
 
 
 class BlockChannels(msgspec.Struct):
@@ -63,6 +73,12 @@ class Block(msgspec.Struct):
     ops: list[Operation]
     channels: list[BlockChannels] = []
     remote_buffer_refs: list[BlockBuffers] = []
+
+    def operations(self) -> Iterator[Operation]:
+        """Its operations, those in pipelines included."""
+        for operation in self.ops:
+            yield operation
+            yield from operation.ops
 
 
 class Channel(msgspec.Struct):
@@ -102,11 +118,11 @@ class GpuPlan(msgspec.Struct):
 class Plan(msgspec.Struct):
     """A whole plan."""
 
-    collective: str
     protocol: str
     inplace: bool
     gpus: list[GpuPlan]
     name: str = ""
+    collective: str = ""
     min_message_size: int = 0
     max_message_size: int = (1 << 64) - 1
 

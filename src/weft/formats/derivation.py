@@ -7,57 +7,73 @@ comes out is a claim like any other: the judge decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Buffer, Cells, Transfers, Woven, place, weave
+from weft.algorithm import Buffer, Cells, Program, Transfers, Woven, place, weave
 from weft.collective import Collective, Move, custom
 from weft.errors import InputError
-from weft.formats.imported import Hints
-from weft.formats.msccl.document import Document, Int64
-from weft.formats.msccl.meaning import Setting, size_of
-from weft.formats.msccl.program import Translation
 
 Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 
 
-def derive(
-    document: Document,
-    setting: Setting,
-    hints: Hints,
-    scratch: Int64,
-    translate: Callable[[Cells], Translation],
-) -> tuple[Collective, Translation]:
-    """The collective that a file performs, and its program on that collective's cells."""
-    bare = _bare_cells(document, setting, scratch)
-    translation = translate(replace(bare, chunk=_items(bare, setting)))
-    try:
-        woven = weave(translation.program, translation)
-    except InputError as error:
-        document.fail(str(error))
-    classes = _Classes(translation, woven)
-    results = _results(_rows(bare, setting, Buffer.OUTPUT), woven.transfers, classes)
-    moves = classes.moves(results)
-    slots = max(document.number("nchunksperloop", 0), int(document.gpus.inputs.max()), 1)
-    unit = max(size_of(document, hints, slots) // slots, 1)
-    collective = custom(
-        range(len(document.gpus)), [replace(move, size=unit) for move in moves], alignment=1
-    )
+@dataclass(frozen=True)
+class Buffers:
+    """The slots of each GPU's buffers, and whether input and output are one."""
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    scratch: Sequence[int]
+    in_place: bool
+
+
+class Translation(Protocol):
+    """A file as a program on some cells, and what the file calls those."""
+
+    @property
+    def cells(self) -> Cells: ...
+
+    @property
+    def program(self) -> Program: ...
+
+    def event(self, event: int) -> str: ...
+
+    def cell(self, cell: int) -> str: ...
+
+
+T = TypeVar("T", bound=Translation)
+
+
+def derive(buffers: Buffers, unit: int, translate: Callable[[Cells], T]) -> tuple[Collective, T]:
+    """The collective that a file performs in slots of `unit` bytes, and its program on its cells.
+
+    Raises
+    ------
+    InputError
+        What the file does cannot be said as a collective.
+    """
+    bare = _bare_cells(buffers)
+    translation = translate(replace(bare, chunk=_items(bare, buffers)))
+    classes = _Classes(translation, weave(translation.program, translation))
+    results = _results(_rows(bare, buffers, Buffer.OUTPUT), classes.rows, classes)
+    moves = [replace(move, size=unit) for move in classes.moves(results)]
+    collective = custom(range(len(buffers.inputs)), moves, alignment=1)
     return collective, translate(_named_cells(bare, classes, results))
 
 
-def _bare_cells(document: Document, setting: Setting, scratch: Int64) -> Cells:
+def _bare_cells(buffers: Buffers) -> Cells:
     """Cells with nothing in them; every one is called by another name."""
-    gpus = document.gpus
     slots: dict[Buffer, list[Int64]] = {Buffer.INPUT: [], Buffer.OUTPUT: [], Buffer.SCRATCH: []}
     npu, names = [], []
     at = 0
-    for gpu in range(len(gpus)):
-        lengths = [int(gpus.inputs[gpu]), int(gpus.outputs[gpu]), int(scratch[gpu])]
-        if setting.in_place:
+    sides = (buffers.inputs, buffers.outputs, buffers.scratch)
+    for gpu, lengths in enumerate(zip(*sides, strict=True)):
+        if buffers.in_place:
             shared = max(lengths[:2])
             starts, total = [at, at, at + shared], shared + lengths[2]
         else:
@@ -78,19 +94,19 @@ def _bare_cells(document: Document, setting: Setting, scratch: Int64) -> Cells:
     )
 
 
-def _rows(cells: Cells, setting: Setting, buffer: Buffer) -> list[Int32]:
+def _rows(cells: Cells, buffers: Buffers, buffer: Buffer) -> list[Int32]:
     """The cells of each GPU's input or output; in place, the longer of both is both."""
     rows = cells.slots[buffer]
-    if not setting.in_place:
+    if not buffers.in_place:
         return rows
     other = cells.slots[Buffer.INPUT if buffer == Buffer.OUTPUT else Buffer.OUTPUT]
     return [max(pair, key=len) for pair in zip(rows, other, strict=True)]
 
 
-def _items(cells: Cells, setting: Setting) -> Int32:
+def _items(cells: Cells, buffers: Buffers) -> Int32:
     """A number for each cell that may hold something at the start, by GPU and slot."""
     items = np.full(len(cells.npu), -1, dtype=np.int32)
-    inputs = np.concatenate(_rows(cells, setting, Buffer.INPUT))
+    inputs = np.concatenate(_rows(cells, buffers, Buffer.INPUT))
     items[inputs] = np.arange(len(inputs))
     return items
 
@@ -100,10 +116,11 @@ class _Classes:
 
     def __init__(self, translation: Translation, woven: Woven) -> None:
         self.translation = translation
-        cells, rows = translation.cells, woven.transfers
+        cells, self.rows = translation.cells, woven.transfers
+        rows = self.rows
         adds = np.flatnonzero(rows.reduce & (woven.before >= 0))
         if not len(rows):
-            translation.document.fail("<algo>", "moves nothing, so that its pattern is unknown")
+            raise InputError("the algorithm moves nothing, so that its pattern is unknown")
         parents = _components(int(cells.chunk.max()) + 1, rows.chunk[adds], woven.before[adds])
         self.cell = _used(cells, rows)
         _, self.of = np.unique(parents[cells.chunk[self.cell]], return_inverse=True)
@@ -112,9 +129,9 @@ class _Classes:
         self.whole = [0] * self.count  # the GPUs that contribute, as bits
         for item, (number, npu) in enumerate(zip(self.of.tolist(), self.npu.tolist(), strict=True)):
             if self.whole[number] >> npu & 1:
-                translation.document.fail(
-                    translation.cell(int(self.cell[item])),
-                    "is added to another slot of the same input; no collective does that",
+                raise InputError(
+                    f"{translation.cell(int(self.cell[item]))} is added to another slot of the "
+                    "same input; no collective does that"
                 )
             self.whole[number] |= 1 << npu
 
@@ -127,8 +144,8 @@ class _Classes:
             taken = tuple(sorted(results.cell[number]))
             if not taken:
                 first = int(self.cell[np.flatnonzero(self.of == number)[0]])
-                self.translation.document.fail(
-                    self.translation.cell(first), "is used, but its result is in no output"
+                raise InputError(
+                    f"{self.translation.cell(first)} is used, but its result is in no output"
                 )
             moves.append(Move(1, tuple(given), taken, len(given) > 1))
         return moves
