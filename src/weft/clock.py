@@ -22,21 +22,28 @@ def check_clock(topology: Topology, demands: Sequence[Collective], *, alike: boo
     as the slowest. Each chunk of a demand gets to each NPU, and away from it again, once. Where
     all NPUs do the same at the same time (`alike`), only the transfers of one NPU's chunks count.
     """
-    if not fits_clock(topology, demands, alike=alike):
+    times = _times(topology, demands, alike=alike)
+    if sum(times) >= CLOCK_PS:
+        longest = demands[times.index(max(times))]
+        together = f"with {len(demands) - 1} more " if max(times) < CLOCK_PS else ""
         raise InputError(
-            f"{topology.name}: {demands[0].kind} of {demands[0].size} B may take longer than the "
-            f"clock runs (53 days); use a smaller size, fewer chunks or faster links"
+            f"{topology.name}: {longest.kind} of {longest.size} B {together}may take longer than "
+            f"the clock runs (53 days); use a smaller size, fewer chunks or faster links"
         )
 
 
 def fits_clock(topology: Topology, demands: Sequence[Collective], *, alike: bool = False) -> bool:
     """Whether `check_clock` would let it pass."""
+    return sum(_times(topology, demands, alike=alike)) < CLOCK_PS
+
+
+def _times(topology: Topology, demands: Sequence[Collective], *, alike: bool) -> list[int]:
+    """The longest that each demand may take, in picoseconds."""
     npus = 1 if alike else topology.npus
-    times = (
+    return [
         2 * demand.chunk_count * npus * _longest(topology, demand.largest_chunk)
         for demand in demands
-    )
-    return sum(times) < CLOCK_PS
+    ]
 
 
 def check_run(topology: Topology, chunks: Chunks, transfers: int, reducer: int | None) -> None:

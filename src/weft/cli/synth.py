@@ -87,6 +87,7 @@ def synth(
     from weft.api import synthesize
     from weft.cli import progress
     from weft.cli.report import print_tables
+    from weft.documents import link_target
     from weft.units import parse_size
 
     target = None if output is None else _Output(output)
@@ -108,7 +109,7 @@ def synth(
             switching=switching,  # type: ignore[arg-type]
             progress=report,
             method=method,
-            scratch=None if target is None else target.path.absolute().parent,
+            scratch=None if target is None else link_target(target.path).parent,
         )
 
     result = progress.run("reading", work)

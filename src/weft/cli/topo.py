@@ -27,6 +27,10 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
     from weft.cli import progress
     from weft.topology import Topology, summarize, write_topology
+    from weft.topology.files import check_topology_file
+
+    if output is not None:
+        check_topology_file(output)
 
     def work(_report: Progress) -> tuple[Topology, TopologySummary]:
         topology = network.load()

@@ -54,7 +54,7 @@ def new_folder(folder: Path, ours: re.Pattern[str]) -> Iterator[Path]:
 
 
 def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
-    """Raise if `folder` could not be made, or is there with files whose names are not `ours`."""
+    """Raise if `folder` could not be made, or is there with anything but files that are `ours`."""
     try:
         target = folder.resolve()
         if not target.parent.is_dir():
@@ -64,19 +64,19 @@ def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
             return
         if not target.is_dir():
             raise FormatError(f"cannot write {folder}: it is a file, not a folder")
-        names = sorted(os.listdir(target))
+        with os.scandir(target) as entries:
+            others = sorted(e.name for e in entries if not (ours.fullmatch(e.name) and e.is_file()))
     except FileNotFoundError:
         return  # set aside this moment, by another who replaces it
     except OSError as error:
         raise FormatError(f"cannot write {folder}: {error.strerror}") from None
     except (RuntimeError, ValueError) as error:  # a loop of symbolic links, a null character
         raise FormatError(f"cannot write {folder}: {error}") from None
-    for name in names:
-        if not ours.fullmatch(name):
-            raise FormatError(
-                f"cannot replace {folder}: it holds {name}, which Weft did not write; "
-                "choose another folder"
-            )
+    for name in others[:1]:
+        raise FormatError(
+            f"cannot replace {folder}: it holds {name}, which Weft did not write; "
+            "choose another folder"
+        )
 
 
 def read_whole(path: Path, read: Callable[[], T]) -> T:

@@ -25,19 +25,20 @@ def new_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
 @contextmanager
 def new_descriptor(path: Path, *, mode: int = 0o666) -> Iterator[int]:
-    """A file to write into, which takes the place of `path` at the end.
+    """A file to write into, which takes the place of `path` at the end, or of what it links to.
 
     Until then it has no name, where the file system allows that. Whatever goes wrong, an interrupt
     included, `path` stays as it was and nothing else is left behind; what writers left that were
     killed is removed.
     """
-    scratch = _sibling(path)
+    target = link_target(path)
+    scratch = _sibling(target)
     try:
         check_replaces_file(path)
-        descriptor = _opened(path.parent, scratch)
+        descriptor = _opened(target.parent, scratch)
         try:
             yield descriptor
-            _give_name(descriptor, scratch, path, mode)
+            _give_name(descriptor, scratch, target, mode)
         finally:
             os.close(descriptor)
             scratch.unlink(missing_ok=True)
@@ -47,11 +48,20 @@ def new_descriptor(path: Path, *, mode: int = 0o666) -> Iterator[int]:
 
 def give_name(descriptor: int, path: Path, *, mode: int = 0o666) -> None:
     """Put a file without a name in the place of `path`; raises OSError where that cannot be."""
-    scratch = _sibling(path)
+    target = link_target(path)
+    scratch = _sibling(target)
     try:
-        _give_name(descriptor, scratch, path, mode)
+        _give_name(descriptor, scratch, target, mode)
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def link_target(path: Path) -> Path:
+    """What a path leads to: links stay, and what they name is written."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null character
+        raise FormatError(f"{path}: cannot be written: {error}") from None
 
 
 def check_replaces_file(path: Path) -> None:
@@ -79,7 +89,7 @@ def _opened(folder: Path, scratch: Path) -> int:
 def _give_name(descriptor: int, scratch: Path, path: Path, mode: int) -> None:
     """First a name of its own, for an instant: only a rename can replace what is there."""
     remove_dead(matching(path.parent, _SCRATCH), Path.unlink)
-    os.fchmod(descriptor, mode & ~_umask())
+    os.fchmod(descriptor, _mode_of(path, mode))
     sync_open(descriptor)
     try_locking(descriptor)
     if os.fstat(descriptor).st_nlink == 0:
@@ -92,17 +102,26 @@ def _give_name(descriptor: int, scratch: Path, path: Path, mode: int) -> None:
     sync(path.parent)
 
 
+def _mode_of(path: Path, mode: int) -> int:
+    """The permissions of the file that is there, or those of a new one."""
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return mode & ~_umask()
+
+
 def check_new_file(path: Path) -> None:
     """Raise, before any work, if `new_file` could not write there."""
     try:
         if path.is_dir():
             raise FormatError(f"{path}: cannot be written: it is a folder, not a file")
         check_replaces_file(path)
-        if not path.parent.is_dir():
-            raise FormatError(f"{path}: cannot be written: there is no folder {path.parent}")
-        if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
+        target = link_target(path)
+        if not target.parent.is_dir():
+            raise FormatError(f"{path}: cannot be written: there is no folder {target.parent}")
+        if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
             raise FormatError(f"{path}: cannot be written: its name is too long")
-        try_writing(path.parent)
+        try_writing(target.parent)
     except OSError as error:
         raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
 

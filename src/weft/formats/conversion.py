@@ -13,7 +13,9 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm
+from weft.documents import check_new_file, check_replaceable
 from weft.errors import FormatError, InputError
+from weft.formats.chakra import TRACE_NAME
 from weft.formats.files import FORMATS, by_suffix, known_format, read, recognise
 from weft.formats.imported import NO_HINTS, Hints
 
@@ -51,7 +53,7 @@ class Conversion:
         return self.write_as or by_suffix(self.target)
 
     def check(self) -> None:
-        """Raise, before any work, if the target is the source or options make no sense."""
+        """Raise, before any work, if the target cannot be written or options make no sense."""
         known_format(self.source_format)
         takes = known_format(self.target_format).options
         for name in self.options:
@@ -72,6 +74,10 @@ class Conversion:
             self.source_format == "chakra" and target.parent == folder and target.suffix == ".et"
         ):
             raise InputError(f"{self.target} lies in what is read; choose another place")
+        if FORMATS[self.target_format].suffix:
+            check_new_file(self.target)
+        else:
+            check_replaceable(self.target, TRACE_NAME)
 
     def read(self, progress: _core.Progress | None = None) -> Algorithm:
         """The source's algorithm, verified; what is wrong is a FormatError with the place."""

@@ -15,7 +15,15 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from weft.documents import Document, PlacedError, convert, explain, new_file, read_document
+from weft.documents import (
+    Document,
+    PlacedError,
+    check_new_file,
+    convert,
+    explain,
+    new_file,
+    read_document,
+)
 from weft.errors import InputError
 from weft.quoting import brief
 from weft.topology.astra import build_astra, is_astra
@@ -68,14 +76,20 @@ def _is_ours(plain: Any) -> bool:
     return isinstance(plain, dict) and plain.get("weft") == "topology"
 
 
+def check_topology_file(path: str | os.PathLike[str]) -> Path:
+    """Raise, before any work, if a network could not be written there; gives the path."""
+    where = Path(path)
+    if where.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{where}: a topology is written to a {', '.join(SUFFIXES)} file")
+    check_new_file(where)
+    return where
+
+
 def write_topology(topology: Topology, path: str | os.PathLike[str]) -> None:
     """Write a network as ``.yaml``, ``.yml`` or ``.json``; the file appears whole or not at all."""
-    where = Path(path)
-    suffix = where.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InputError(f"{where}: a topology is written to a {', '.join(SUFFIXES)} file")
+    where = check_topology_file(path)
     record = _record(topology)
-    if suffix == ".json":
+    if where.suffix.lower() == ".json":
         data = msgspec.json.format(msgspec.json.encode(record), indent=1 if record.links else -1)
     else:
         data = _to_yaml(record).encode()

@@ -22,9 +22,9 @@ _ALL_REDUCE, _ALL_GATHER, _ALL_TO_ALL, _REDUCE_SCATTER = 0, 2, 6, 7
 
 def save_transformer(model: Transformer, folder: str | os.PathLike[str]) -> int:
     """Write the traces and the comm-group file, whole or not at all; gives the number of nodes."""
-    groups = _ProcessGroups(model)
     nodes = 0
     with new_folder(Path(folder), NAMES) as place:
+        groups = _ProcessGroups(model)
         for rank in range(model.ranks):
             trace = rank_trace(model, groups.of(rank))
             (place / f"{PREFIX}.{rank}.et").write_bytes(METADATA + b"".join(map(encode, trace)))

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from weft.algorithm import Algorithm, RoundLog, Transfers
-from weft.documents import check_replaces_file, give_name, new_descriptor
+from weft.documents import check_replaces_file, give_name, link_target, new_descriptor
 from weft.errors import InputError
 from weft.formats.chakra import naming
 from weft.formats.claims import check_named, claim_limit
@@ -105,7 +105,7 @@ def _named(
         end = HEAD_BYTES + columns[LOG].nbytes
         if status.st_nlink or status.st_size < end:
             return False  # it has a name, perhaps from an earlier time: its content stays
-        if status.st_dev != path.parent.stat().st_dev:
+        if status.st_dev != link_target(path).parent.stat().st_dev:
             return False
         os.ftruncate(file.fd, end)
         others = {name: column for name, column in columns.items() if name != LOG}
