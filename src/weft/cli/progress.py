@@ -69,6 +69,7 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
 
 def _interrupt(thread: threading.Thread) -> None:
     """Raise an interrupt in a thread, so that it clears up what it has begun to write."""
+    threading.excepthook = lambda _: None  # it may come when the thread has nothing left to do
     number = ctypes.c_ulong(thread.ident or 0)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(KeyboardInterrupt))
 
