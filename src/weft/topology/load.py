@@ -59,7 +59,7 @@ def _check_no_folder(text: str | os.PathLike[str]) -> None:
     """Raise if it is a folder; a spec stays one whatever lies around under its name."""
     try:
         where = Path(text)
-        if (isinstance(text, str) and is_known(text)) or not where.is_dir():
+        if (isinstance(text, str) and (not text.strip() or is_known(text))) or not where.is_dir():
             return
         traces = next(where.glob("*.et"), None)
     except (OSError, ValueError):
