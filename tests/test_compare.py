@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.compare import NETWORKS, write
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
+from tests.examples import examples
 from tests.strategies import COSTS, group_collectives, networks, roomy, same
 from weft import _core
 from weft.algorithm import Algorithm
@@ -249,7 +250,7 @@ def test_switches_that_copy_have_no_run_of_groups_alone() -> None:
     assert row.gain is None
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(networks(), COSTS, st.data())
 def test_any_algorithms_side_by_side(network: Topology, cost: CostModel, data: Any) -> None:
     network = network.with_switches(copying=())

@@ -6,10 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import group_collectives, networks
 from weft.algorithm import Buffer
 from weft.algorithm.memory import Memory, lay_out
@@ -94,7 +95,7 @@ def check(memory: Memory) -> None:
                 assert held[rank, buffer, start + unit] == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_results_lie_where_the_layout_says(data: st.DataObject) -> None:
     topology = data.draw(networks())

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from weft.algorithm import Algorithm, Buffer, Cells, Program, Woven, cells_of, weave
 from weft.collective import Collective, Move, all_reduce_of, custom
 from weft.errors import InputError
@@ -366,7 +367,7 @@ def check_fault(case: Case, sentence: str, before: np.ndarray) -> None:
     assert tuple(map(int, found.groups())) in races(case, before)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_weaving_against_brute_force(seed: int) -> None:
     rng = random.Random(seed)

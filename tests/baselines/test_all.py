@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, NAMED, group_collectives, networks, roomy, same
 from tests.verify.reference import is_right
 from weft.baselines import BASELINES, baseline
@@ -34,7 +35,7 @@ def check(algorithm: weft.Algorithm) -> None:
 
 
 @pytest.mark.parametrize("name", ANYWHERE)
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(networks(), COSTS, st.data())
 def test_random_demands(name: str, network: Topology, cost: CostModel, data: st.DataObject) -> None:
     """Groups in any order of ranks, alone or two at once, with others to relay."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, networks, roomy
 from weft import Algorithm, Collective, CostModel, Topology, load_topology
 from weft.baselines import baseline
@@ -34,7 +35,7 @@ def sent(algorithm: Algorithm) -> np.ndarray:
     return np.bincount(rows.src, algorithm.chunks.bytes[rows.chunk]).astype(np.int64)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     networks(),
     COSTS,

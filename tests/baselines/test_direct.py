@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, NAMED, SIZES, US, irregular, networks, roomy, same
 from tests.verify.reference import is_right
 from weft import _core
@@ -51,7 +52,7 @@ def moves(ranks: int) -> st.SearchStrategy[Move]:
     return st.builds(Move, st.integers(1, 999), some, some, st.booleans())
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks(), COSTS, st.data())
 def test_random_demands(network: Topology, cost: CostModel, data: st.DataObject) -> None:
     demands = data.draw(st.lists(demand_among(network), min_size=1, max_size=3))
@@ -70,7 +71,7 @@ def arrivals(algorithm: weft.Algorithm) -> np.ndarray:
     return ready
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(irregular(switches=0), COSTS, st.data())
 def test_links_serve_first_come_first(
     network: Topology, cost: CostModel, data: st.DataObject
@@ -90,7 +91,7 @@ def test_links_serve_first_come_first(
         assert (rows.start[mine] == np.maximum(ready[mine], free)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(irregular(switches=0), st.sampled_from(["all-gather", "all-to-all", "reduce-scatter"]))
 def test_every_pair_takes_a_shortest_path(network: Topology, kind: str) -> None:
     members = network.members.tolist()

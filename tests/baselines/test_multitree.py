@@ -6,9 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, US, irregular, networks, roomy
 from weft import Collective, CostModel, Topology, load_topology
 from weft.baselines import baseline
@@ -24,7 +25,7 @@ def check(network: Topology, demand: Collective, cost: CostModel | None = None) 
     assert verdict.ok, verdict
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(networks(), COSTS, st.sampled_from(KINDS), st.booleans(), st.data())
 def test_any_network(
     network: Topology, cost: CostModel, kind: str, some: bool, data: st.DataObject
@@ -37,7 +38,7 @@ def test_any_network(
     check(roomy(network, [demand], cost), demand, cost)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(irregular(switches=0))
 def test_trees_ask_for_a_link_once_a_slot(network: Topology) -> None:
     sends = multitree(network, Collective.of("all-gather", network.members, 1 << 20))

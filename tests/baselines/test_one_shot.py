@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, SIZES, networks, roomy
 from weft.baselines import baseline
 from weft.collective import Collective, all_reduce_of
@@ -16,7 +17,7 @@ from weft.topology import Topology, load_topology
 from weft.verify import verify
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks(), COSTS, SIZES, st.integers(1, 3), st.data())
 def test_random_groups(
     network: Topology, cost: CostModel, size: int, chunks: int, data: st.DataObject

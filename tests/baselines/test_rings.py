@@ -6,8 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.strategies import GB_S, US, networks
 from weft.baselines import baseline
 from weft.baselines.cycles import join_cycles
@@ -116,7 +117,7 @@ def test_boxes_are_crossed_one_after_the_other() -> None:
     assert sorted(src for src, _ in crossing) == list(range(16))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(networks())
 def test_rings_visit_all(network: Topology) -> None:
     group = tuple(network.members.tolist())

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, same
 from weft import Collective, CostModel, load_topology
 from weft.baselines import baseline
@@ -50,7 +51,7 @@ def test_trees(width: int, height: int) -> None:
     assert max(joined.values()) == (2 if min(width, height) > 2 else 3)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SIDES, SIDES, st.booleans(), COSTS, st.integers(1, 10**5), st.integers(1, 4), st.data())
 def test_any_mesh(
     width: int,

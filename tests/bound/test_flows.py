@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, US, cases, group_collectives, irregular, roomy
 from weft import _core
 from weft.bound import lower_bound, quick_bound
@@ -138,7 +139,7 @@ def test_nobody_else_may_relay() -> None:
     assert bounds[0].ideal < 0.8 * bounds[1].ideal
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data(), irregular(npus=8), COSTS, st.integers(0, 9))
 def test_several_at_once(
     data: st.DataObject, network: Topology, cost: CostModel, seed: int
@@ -160,7 +161,7 @@ def test_several_at_once(
         assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cases(irregular(npus=8)), st.data())
 def test_no_lengths_prove_too_much(case, data: st.DataObject) -> None:
     length = st.one_of(st.sampled_from([0, 1]), st.integers(0, 2**40))

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, NAMED, US, Case, cases, damaged, irregular, reachable
 from weft import _core
 from weft.algorithm import Algorithm, Routes, Transfers
@@ -29,19 +30,19 @@ def check(case: Case, trials: int) -> None:
         assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(cases(irregular(switches=0)), st.sampled_from([1, 4, 8]))
 def test_without_switches(case: Case, trials: int) -> None:
     check(case, trials)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cases(damaged().filter(reachable)), st.sampled_from([1, 4]))
 def test_after_failures(case: Case, trials: int) -> None:
     check(case, trials)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(cases(irregular()), st.sampled_from([1, 4, 8]))
 def test_with_switches(case: Case, trials: int) -> None:
     check(case, trials)
@@ -51,7 +52,7 @@ def test_with_switches(case: Case, trials: int) -> None:
 @pytest.mark.parametrize(
     "spec", ["switch:5", "switch:2*switch:3", "ring:3*switch:2", "a100:2", "h100:2", "dgx2:2"]
 )
-@settings(max_examples=3, deadline=None)
+@examples(3)
 @given(st.sampled_from([1, 999, 1 << 20]), COSTS, st.integers(0, 9))
 def test_switches_of_equal_ports(
     spec: str, kind: str, size: int, cost: CostModel, seed: int

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import ALPHAS, COSTS, GB_S, US, Case
 from weft.bound import Bound, demand_bound, lower_bound
 from weft.bound.symmetric import applies, symmetric_bounds
@@ -43,7 +44,7 @@ def products(draw: st.DrawFn, most: int = 16) -> Topology:
     return load_topology(spec, rates, [draw(ALPHAS) for _ in wirings])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(products(), st.sampled_from([1, 100, 4096, 5000]), st.sampled_from([1, 2]), COSTS)
 def test_no_algorithm_is_faster(
     network: Topology, share: int, chunks: int, cost: CostModel
@@ -55,7 +56,7 @@ def test_no_algorithm_is_faster(
     assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.sampled_from([1, 100, 4097]), st.sampled_from([1, 2]), COSTS)
 def test_no_algorithm_is_faster_after_failures(
     data: st.DataObject, share: int, chunks: int, cost: CostModel
@@ -83,7 +84,7 @@ def test_a_failed_npu_takes_its_pairs_and_its_links() -> None:
     assert bound_of(network, demand, CostModel()).time == steps // 12 * 1_000_000
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(products(), COSTS)
 def test_as_strong_as_all_pairs(network: Topology, cost: CostModel) -> None:
     """Without α the best lengths are alike wherever translations take a link."""

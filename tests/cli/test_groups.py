@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.cli.command import refused, weft
+from tests.examples import examples
 
 GROUP_KEYS = {
     *("members", "collective", "size_bytes", "time_us", "lower_bound_us", "efficiency"),
@@ -178,9 +179,7 @@ def test_refused(args: list[str], message: str, tmp_path: Path) -> None:
     assert message in refused(*args, cwd=tmp_path)
 
 
-@settings(
-    deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_plans(tmp_path: Path, data: st.DataObject) -> None:
     text = json.dumps(PLAN)

@@ -37,7 +37,7 @@ PLAN = """\
 - {collective: all-gather, size: 16}
 """
 
-shared_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+shared_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def write(folder: Path, text: str | bytes, name: str = "plan.yaml") -> Path:

@@ -13,8 +13,9 @@ from astra_data import run_with_data
 from astra_model import COMP, RECV, SEND, attributes, read_trace, run_bundle
 from chakra_samples import ring, table
 from chakra_schema import GlobalMetadata, Node, frame, frames
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import COSTS, Case, cases, irregular, roomy
 
 import weft
@@ -25,7 +26,7 @@ from weft.errors import InputError
 from weft.formats.astra_sim import Bundle, export
 from weft.topology import Topology, load_topology
 
-SLOW = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+SLOW = examples(25)
 
 
 def made(spec, kind, size="1MiB", **more) -> Algorithm:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from chakra_samples import ring, star, told, with_places
 from chakra_schema import GlobalMetadata, Node, frame, frames
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import FormatError, InputError
@@ -266,7 +266,6 @@ def test_every_cut_is_noticed(saved):
 
 
 @pytest.mark.parametrize("algorithm", [ring(3, reduce=True), star(4), told(), with_places()])
-@settings(deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_any_changed_bytes_load_or_are_refused(algorithm, seed):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chakra_samples import assert_same, random_algorithm, ring, star, table, told, with_places
 from chakra_schema import Node, frames
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.algorithm import Algorithm
@@ -46,7 +46,6 @@ def test_round_trip(algorithm, tmp_path):
     assert_same(chakra.load(tmp_path / "out"), algorithm)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32))
 def test_round_trip_of_random_rows(seed):
     algorithm = random_algorithm(seed)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chakra_samples import random_algorithm, ring, star, with_places
 from chakra_schema import BASES, KIND, AttributeProto, GlobalMetadata, Node, frame, frames, varint
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weft import _core
@@ -130,7 +130,6 @@ def test_the_published_bytes():
     assert _core.write_chakra("0.0.4", [], to_core(nodes, names=False)) == VECTOR
 
 
-@settings(deadline=None)
 @given(st.lists(node_dicts(), max_size=8))
 def test_nodes_are_written_as_protobuf_writes_them(nodes):
     expected = b"".join(frame(to_protobuf(n).SerializeToString()) for n in nodes)
@@ -138,7 +137,6 @@ def test_nodes_are_written_as_protobuf_writes_them(nodes):
     assert written == b"\0" + expected
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_metadata_is_written_as_protobuf_writes_it(data):
     metadata = GlobalMetadata(version=data.draw(st.text("0.é", max_size=9)))
@@ -217,7 +215,6 @@ def _pieces(node, data) -> bytes:
     return mixed
 
 
-@settings(deadline=None)
 @given(st.data(), st.lists(node_dicts(), max_size=4))
 def test_any_order_and_any_integer_kind_is_read(data, nodes):
     content = frame(b"") + b"".join(frame(_pieces(n, data)) for n in nodes)
@@ -237,7 +234,6 @@ def test_an_integer_attribute_must_be_an_integer(base):
         _core.read_chakra(content)
 
 
-@settings(deadline=None)
 @given(st.lists(node_dicts(), min_size=1, max_size=3), st.data())
 def test_a_cut_file_is_an_error_or_ends_at_a_message(nodes, data):
     content = _core.write_chakra("0.0.4", [], to_core(nodes))
@@ -250,7 +246,6 @@ def test_a_cut_file_is_an_error_or_ends_at_a_message(nodes, data):
             _core.read_chakra(content[:cut])
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_noise_is_read_or_refused(content):
     with suppress(ValueError):

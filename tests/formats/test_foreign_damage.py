@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trace_algorithms as made
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from trace_writer import COMP, RECV, SEND, TraceWriter, trace
 
 from weft import _core
@@ -183,7 +184,7 @@ SAMPLES = {
 }
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), other=st.sampled_from(KINDS))
 def test_any_changed_bytes_are_read_or_refused(seed, kind, other):
     rng = np.random.default_rng(seed)
@@ -206,7 +207,7 @@ def test_any_changed_bytes_are_read_or_refused(seed, kind, other):
             read(folder, Hints(rng.choice([kind, other]))).violation()
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(st.data())
 def test_any_graph_of_messages_is_read_or_refused(data):
     ranks = data.draw(st.integers(1, 4))

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.formats import msccl_machine
 from tests.formats.msccl_samples import (
     DATA,
@@ -365,7 +366,7 @@ def renumbered(text):
     return "".join(blocks)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text=mutants(), seed=st.integers(0, 99))
 def test_whatever_gets_through_really_works(tmp_path_factory, text, seed) -> None:
     path = tmp_path_factory.mktemp("mutant") / "m.xml"
@@ -380,7 +381,7 @@ def test_whatever_gets_through_really_works(tmp_path_factory, text, seed) -> Non
     assert str(path) in complaint
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     name=st.sampled_from(SAMPLES),
     cuts=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4), st.integers(0, 4)), max_size=3),
@@ -402,7 +403,7 @@ def test_damaged_bytes_are_refused_in_one_sentence(tmp_path_factory, name, cuts)
     assert "\n" not in complaint
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.text(alphabet='<>/="algoputbsei 0-&;![]?', max_size=80) | st.binary(max_size=60))
 def test_any_content_at_all(tmp_path_factory, content) -> None:
     path = tmp_path_factory.mktemp("any") / "m.xml"

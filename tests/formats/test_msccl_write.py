@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.formats import msccl_machine
 from tests.formats.msccl_samples import DATA, SAMPLES, algo, block, gpu, one_step_all_reduce, step
 from tests.strategies import group_collectives, networks
@@ -144,7 +145,7 @@ def test_rings_are_fused_as_by_hand(tmp_path) -> None:
         assert 's_chunks="0"' in text
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(data=st.data(), dialect=st.sampled_from(["msccl", "rccl"]), seed=st.integers(0, 99))
 def test_synthesized_algorithms_run_and_come_back(tmp_path_factory, data, dialect, seed) -> None:
     topology = data.draw(networks())

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mscclpp_handmade import Plan, all_reduce, packets, passed_on, send_recv
 from mscclpp_jobs import check, export
 from mscclpp_shape import WrongPlanError
+from tests.examples import examples
 
 import weft
 from weft.algorithm import Algorithm
@@ -37,7 +38,7 @@ BASES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     base=st.sampled_from(BASES),
     node=st.sampled_from([None, 1]),
@@ -98,7 +99,7 @@ def test_most_mutants_are_refused(tmp_path: Path) -> None:
     assert refused >= wrong * 9 // 10
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     source=st.sampled_from([all_reduce(), packets(), send_recv(), passed_on()]),
     seed=st.integers(0, 10**9),

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, example, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 from mscclpp_jobs import check, export, jobs
+from tests.examples import examples
 
 import weft
 from weft.algorithm import Algorithm, Buffer, Transfers, place
@@ -23,7 +24,7 @@ def made(spec: str, kind: str, **options: Any) -> Algorithm:
     return weft.synthesize(spec, kind, "1MiB", **options).algorithm
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     jobs(), st.sampled_from([None, 1, 2, 3]), st.sampled_from([108, 12, 6, 4]), st.integers(0, 999)
 )

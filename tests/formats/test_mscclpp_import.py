@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mscclpp_handmade import (
     Plan,
@@ -24,6 +24,7 @@ from mscclpp_handmade import (
     send_recv,
 )
 from mscclpp_jobs import export, jobs
+from tests.examples import examples
 
 import weft
 from weft.algorithm import Algorithm
@@ -59,7 +60,7 @@ def messages(algorithm: Algorithm) -> dict[tuple[int, ...], set[tuple[int, ...]]
     return found
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(algorithm=jobs(named=True), node=st.sampled_from([None, 1, 2]))
 def test_what_was_written_comes_back(
     algorithm: Algorithm, node: int | None, tmp_path_factory: pytest.TempPathFactory

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
 
 from weft.baselines import baseline
@@ -78,7 +79,7 @@ def slices(events: list[Event]) -> dict[int, list[tuple[int, int, str]]]:
     return tracks
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(networks(), COSTS, st.sampled_from([None, GB_S]), st.data())
 def test_every_hold_and_every_send(
     network: Topology, cost: CostModel, reducer: int | None, data: st.DataObject

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from chakra_samples import assert_same, random_algorithm, ring, star, told, with_places
 from compact_samples import assert_same_compact, logged, network, symmetric
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
@@ -66,7 +66,6 @@ def test_tables_come_back(algorithm, tmp_path):
     assert os.listdir(tmp_path) == ["a.weft"]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32))
 def test_random_tables_come_back(seed):
     algorithm = random_algorithm(seed)
@@ -287,7 +286,6 @@ def same(a, b) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [told(), with_places(), logged(4), symmetric(4)])
-@settings(deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_changed_bytes_are_noticed_or_change_nothing(algorithm, seed):
     rng = np.random.default_rng(seed)

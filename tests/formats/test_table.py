@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chakra_samples import assert_same, random_algorithm, ring, star, told, with_places
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from weft.algorithm import Algorithm
 from weft.collective import Collective, all_reduce_of
@@ -228,7 +229,7 @@ def test_small_files_take_little_memory(tmp_path, suffix):
     assert peak < 16 << 20
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(
     seed=st.integers(0, 2**32),
     name=st.sampled_from(sorted(SAMPLES)),

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.algorithm.test_memory import check
+from tests.examples import examples
 from tests.strategies import NAMED
 from weft.algorithm import Algorithm, Buffer
 from weft.algorithm.memory import lay_out
@@ -201,7 +202,7 @@ def expect(fault: str, act: Callable[[], object]) -> None:
     assert re.match(r"\S*test_random.py:\d+: ", str(error.value))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_operations(seed: int) -> None:
     rng = random.Random(seed)
@@ -302,7 +303,7 @@ def interleaved(rng: random.Random, plans: list[list]) -> list:
     return mixed
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_right_programs(seed: int) -> None:
     rng = random.Random(seed)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.simulate.paths import check_path
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
 from weft.algorithm import Algorithm, Transfers
@@ -25,7 +26,7 @@ US = 10**6
 KB = 1000
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(networks(), COSTS, st.data())
 def test_planned_order_is_never_later_than_planned(
     network: Topology, cost: CostModel, data: st.DataObject
@@ -41,7 +42,7 @@ def test_planned_order_is_never_later_than_planned(
     check_path(run)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(networks(), COSTS, st.data())
 def test_first_come_first_served_is_right(
     network: Topology, cost: CostModel, data: st.DataObject

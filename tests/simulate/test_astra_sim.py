@@ -8,10 +8,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.formats.astra_model import COMP, RECV, Network, Simulator, attributes, run_bundle
 from tests.simulate.random_traces import node, random_ranks, recv, send
 from tests.workload.traces import COLL, SEND, make, write
@@ -24,7 +25,7 @@ from weft.topology import load_topology
 DATA = Path(__file__).parent.parent / "data" / "astra"
 EXPECTED = list(csv.DictReader((DATA / "expected.csv").read_text().splitlines()))
 ORDER = list(csv.DictReader((DATA / "order" / "expected.csv").read_text().splitlines()))
-SLOW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+SLOW = examples(60)
 
 
 @pytest.mark.parametrize("row", EXPECTED, ids=lambda row: "-".join(row.values()))

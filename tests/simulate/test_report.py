@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
 from weft.api import bound_of
 from weft.baselines import baseline
@@ -24,7 +25,7 @@ US = 10**6
 KB = 1000
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(networks(), COSTS, st.sampled_from([None, GB_S, 10**6]), st.data())
 def test_everything_adds_up(
     network: Topology, cost: CostModel, reducer: int | None, data: st.DataObject

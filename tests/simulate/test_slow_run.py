@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.simulate.paths import check_path
 from tests.simulate.slow_run import slow_run
 from tests.strategies import ALPHAS, COSTS, SPEEDS
@@ -72,7 +73,7 @@ def tables(draw: st.DrawFn) -> Table:
     return Table(Algorithm((demand,), rows), network, [link_of.get(pair) for pair in ends])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(tables(), COSTS, st.sampled_from([None, 10**6, 10**9, 3 * 10**12]))
 def test_times_are_those_of_the_slow_model(
     table: Table, cost: CostModel, reducer: int | None

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.formats.astra_model import COMP, Simulator, attributes
 from tests.formats.trace_writer import TraceWriter
 from tests.simulate.random_traces import SIZES, node, random_ranks, recv, send
@@ -24,7 +25,7 @@ from weft.simulate import TraceRun, is_workload, simulate, simulate_traces
 from weft.topology import Topology, load_topology
 from weft.workload import Transformer, save_transformer
 
-SLOW = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+SLOW = examples(50)
 US = 10**6
 MB = 10**6  # a millisecond at 1 GB/s
 

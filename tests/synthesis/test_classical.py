@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, NAMED, SIZES, group_collectives, networks, roomy, same
 from weft.baselines import BASELINES, baseline
 from weft.collective import Collective
@@ -19,7 +20,7 @@ from weft.topology import Topology
 from weft.verify import verify
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(networks(), COSTS, st.data())
 def test_never_worse_than_a_baseline(
     network: Topology, cost: CostModel, data: st.DataObject
@@ -33,7 +34,7 @@ def test_never_worse_than_a_baseline(
             assert best.time <= baseline(name, network, demands, cost).time, name
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(networks(), COSTS, SIZES, st.sampled_from(NAMED), st.data())
 def test_never_worse_with_chunks_of_its_own(
     network: Topology, cost: CostModel, size: int, kind: str, data: st.DataObject

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, US, group_collectives, networks, roomy, same
 from tests.verify.reference import is_right
 from weft.collective import Collective, Move, all_to_allv, custom
@@ -39,7 +40,7 @@ def run(network: Topology, demands: list[Collective], cost: CostModel, **more) -
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data(), networks(), COSTS)
 def test_any_patterns_at_once(data: st.DataObject, network: Topology, cost: CostModel) -> None:
     demands = data.draw(st.lists(group_collectives(network), min_size=1, max_size=3))
@@ -48,7 +49,7 @@ def test_any_patterns_at_once(data: st.DataObject, network: Topology, cost: Cost
     assert list(result.algorithm.demands) == demands
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.data(), networks(), COSTS)
 def test_threads_never_change_the_result(
     data: st.DataObject, network: Topology, cost: CostModel
@@ -58,7 +59,7 @@ def test_threads_never_change_the_result(
     assert same(one.algorithm, two.algorithm)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.data(), networks(), COSTS)
 def test_without_relays(data: st.DataObject, network: Topology, cost: CostModel) -> None:
     """Only members pass chunks on, or a sentence says that none can."""

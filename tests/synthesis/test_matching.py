@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import networks
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -78,7 +79,7 @@ def test_machines_of_two_levels(kind: str, spec: str, chunks: int, least: float)
     assert result.efficiency >= least
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks(), st.data())
 def test_threads_do_not_change_joint_plans(network: Topology, data: st.DataObject) -> None:
     """Groups of one NPU or more, overlapping or not."""

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, MendedExchange
 from weft.api import bound_of
@@ -36,7 +37,7 @@ def rows_of(algorithm: Algorithm) -> MendedExchange:
     return algorithm.rows
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), COSTS, st.sampled_from([1, 2]), st.sampled_from([4096, 5001]))
 def test_right_after_any_failures(
     data: st.DataObject, cost: CostModel, chunks: int, share: int

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, MendedRows
 from weft.api import bound_of
@@ -38,7 +39,7 @@ def rows_of(algorithm: Algorithm) -> MendedRows:
     return algorithm.rows
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.sampled_from(KINDS), COSTS, st.sampled_from([1, 2]))
 def test_right_after_any_failures(
     data: st.DataObject, kind: str, cost: CostModel, chunks: int

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, group_collectives, networks
 from tests.synthesis.test_groups import check, run
 from weft.collective import Move, custom
@@ -16,7 +17,7 @@ from weft.synthesis import METHODS
 from weft.topology import Topology
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data(), networks(), COSTS, st.sampled_from(METHODS))
 def test_right_or_refused(
     data: st.DataObject, network: Topology, cost: CostModel, method: str

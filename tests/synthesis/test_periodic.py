@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import ALPHAS, SPEEDS, irregular
 from weft.algorithm import Algorithm, PeriodicRows
 from weft.bound import quick_bound
@@ -37,7 +38,7 @@ def listed(algorithm: Algorithm) -> Algorithm:
     return replace(algorithm, rows=algorithm.transfers, route_table=algorithm.routes)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     irregular(npus=9, switches=0),
     st.tuples(SPEEDS, ALPHAS),

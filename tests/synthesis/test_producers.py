@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import (
     GB_S,
     NAMED,
@@ -36,7 +37,7 @@ def check(result: weft.Result) -> None:
         assert is_right(result.algorithm)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(cases())
 def test_random_cases(case: Case) -> None:
     result = case.run()
@@ -45,7 +46,7 @@ def test_random_cases(case: Case) -> None:
     assert result.collective == case.collective
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases())
 def test_threads_never_change_the_result(case: Case) -> None:
     one = case.run(trials=3, threads=1)
@@ -53,7 +54,7 @@ def test_threads_never_change_the_result(case: Case) -> None:
         assert same(one.algorithm, case.run(trials=3, threads=threads).algorithm)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(irregular()), st.integers(2, 6))
 def test_trials_count_up_from_the_seed(case: Case, trials: int) -> None:
     """The result of several trials is that of one of their seeds."""
@@ -68,7 +69,7 @@ def trial_times(case: Case) -> list[int]:
     return [case.run(trials=trials).algorithm.time for trials in (1, 2, 3, 5, 8)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(irregular(npus=8)))
 def test_more_trials_are_never_worse(case: Case) -> None:
     times = trial_times(case)
@@ -87,7 +88,7 @@ def test_more_trials_are_never_worse_on_switches(kind: str, alternate: int) -> N
     assert times == sorted(times, reverse=True)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(damaged(), st.sampled_from(NAMED), st.integers(0, 99))
 def test_failures(network: Topology, kind: str, seed: int) -> None:
     """After failures: an algorithm for what is left, or a sentence on what cannot be reached."""
@@ -159,7 +160,7 @@ def test_times_past_the_clock_are_refused(spec: str, size: str, rate: int) -> No
         weft.synthesize(load_topology(spec, bandwidth=[rate]), "all-gather", size)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks(), st.data())
 def test_groups(network: Topology, data: st.DataObject) -> None:
     """Part of the NPUs in any order of rank; all others may relay."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import networks
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -56,7 +57,7 @@ def can_be_served(network: Topology, chunks: Chunks) -> bool:
     return True
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(networks(), st.sampled_from(["all-gather", "broadcast"]), st.data())
 def test_chunks_stay_within_reach(network: Topology, kind: str, data: st.DataObject) -> None:
     """Several groups at once, overlapping or not, each with its own reach or none."""

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import SIZES, damaged, irregular, reachable
 from weft import _core, memory
 from weft.algorithm import Algorithm, RoundLog, Transfers
@@ -84,7 +85,7 @@ def jobs(draw: st.DrawFn) -> tuple[Topology, Collective, CostModel]:
     return network, demand, CostModel(draw(st.sampled_from(["pipelined", "blocking"])))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(jobs(), st.integers(0, 2**63 - 1000))
 def test_random_logs_are_right(job: tuple[Topology, Collective, CostModel], seed: int) -> None:
     try:
@@ -100,7 +101,7 @@ def test_random_logs_are_right(job: tuple[Topology, Collective, CostModel], seed
     assert algorithm.time >= quick_bound(job[0], job[1].chunks, job[2])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(jobs(), st.data())
 def test_what_one_npu_does(
     job: tuple[Topology, Collective, CostModel], data: st.DataObject

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import COSTS, GB_S, US, irregular, networks, roomy
 from tests.verify.reference import is_right
 from weft import _core
@@ -75,13 +76,13 @@ def mixes(draw: st.DrawFn, network: Topology) -> list[Collective]:
     return demands
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks(), COSTS, st.integers(0, 99), st.data())
 def test_any_mix(network: Topology, cost: CostModel, seed: int, data: st.DataObject) -> None:
     check(run(network, data.draw(mixes(network)), cost, seed))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(irregular(), st.integers(0, 99), st.data())
 def test_threads_never_change_the_result(network: Topology, seed: int, data: st.DataObject) -> None:
     demands = data.draw(mixes(network))
@@ -90,7 +91,7 @@ def test_threads_never_change_the_result(network: Topology, seed: int, data: st.
         assert np.array_equal(column, four.transfers.columns()[name])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(networks(), st.sampled_from(["all-gather", "reduce-scatter", "all-reduce"]), st.data())
 def test_each_within_its_reach(network: Topology, kind: str, data: st.DataObject) -> None:
     """Groups that may not be relayed by others keep to themselves, or there is no way at all."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, SymmetricRows
 from weft.bound import lower_bound
@@ -39,7 +40,7 @@ def _products(draw: st.DrawFn) -> Topology:
     return network
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     _products(),
     st.sampled_from(KINDS),
@@ -83,7 +84,7 @@ def _check_of_npu(algorithm: Algorithm, npu: int) -> None:
         assert np.array_equal(column, mine.columns()[name])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(_products(), st.sampled_from(KINDS), st.integers(1, 3), COSTS)
 def test_floors_are_no_higher_than_what_is_reached(
     network: Topology, kind: str, chunks: int, cost: CostModel

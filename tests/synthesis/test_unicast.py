@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, SIZES, damaged, networks, roomy
 from tests.verify.reference import is_right
 from weft import _core
@@ -60,7 +61,7 @@ def moves(draw: st.DrawFn, network: Topology) -> list[tuple[int, int, int]]:
     return draw(st.lists(st.tuples(npu, npu, SIZES), min_size=1, max_size=30))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.data(), networks(), COSTS, st.integers(0, 9))
 def test_any_pairs_of_any_size(
     data: st.DataObject, network: Topology, cost: CostModel, seed: int
@@ -84,7 +85,7 @@ def test_any_pairs_of_any_size(
     assert result.bound.time <= result.algorithm.time
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data(), networks(), COSTS, st.integers(0, 9))
 def test_threads_never_change_the_plan(
     data: st.DataObject, network: Topology, cost: CostModel, seed: int
@@ -96,7 +97,7 @@ def test_threads_never_change_the_plan(
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data(), damaged(), COSTS)
 def test_no_way(data: st.DataObject, network: Topology, cost: CostModel) -> None:
     """Time is never if, and only if, some chunk has no way among the NPUs it may visit."""

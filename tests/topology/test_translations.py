@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.topology import load_topology
@@ -18,7 +19,7 @@ FACTORS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(FACTORS, min_size=1, max_size=3).map("*".join))
 def test_directions_are_the_hops_of_every_npu(spec: str) -> None:
     network = load_topology(spec)

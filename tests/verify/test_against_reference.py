@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -74,7 +75,7 @@ def _turned(draw: st.DrawFn, algorithm: Algorithm, row: int) -> Algorithm:
     return change(algorithm, row, route=route, src=src, dst=dst)
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(mutants())
 def test_mutants(algorithm: Algorithm) -> None:
     verdict = verify(algorithm)
@@ -85,7 +86,7 @@ KINDS = st.sampled_from(["all-reduce", "reduce", "broadcast", "all-gather"])
 HOPS = st.tuples(st.sampled_from([(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]), st.booleans())
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(KINDS, st.sampled_from([2, 3]), st.lists(HOPS, min_size=1, max_size=6), st.data())
 def test_random_programs(
     kind: str, ranks: int, hops: list[tuple[tuple[int, int], bool]], data: st.DataObject

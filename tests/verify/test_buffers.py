@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import irregular
 from weft.errors import TopologyError, UnreachableError
 from weft.topology import Topology, load_topology
@@ -163,7 +164,7 @@ def test_small_buffers_are_gone_round() -> None:
     assert set(result.algorithm.routes.links.tolist()) == {2, 3}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(irregular(npus=6), st.integers(1, 10**6), st.integers(1, 3))
 def test_smaller_buffers_never_help(network: Topology, size: int, chunks: int) -> None:
     """What is right with limits is right without: holds only get longer."""

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.strategies import COSTS, NAMED, irregular, reachable
 from weft.algorithm import Algorithm, Buffer, place
 from weft.collective import Collective
@@ -186,7 +187,7 @@ def switched(draw: st.DrawFn) -> Topology:
     return network.with_switches(buffers=buffers, copying=draw(some))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(switched(), st.sampled_from(NAMED), COSTS, st.integers(1, 10**5), st.data())
 def test_random_switched_networks(
     network: Topology, kind: str, cost: CostModel, size: int, data: st.DataObject
@@ -211,7 +212,7 @@ def test_random_switched_networks(
         assert is_right(result.algorithm)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(["switch:4", "leaf-spine:2x2x2", "rails:3x3"]), st.data())
 def test_broken_multicasts_are_caught(spec: str, data: st.DataObject) -> None:
     network = load_topology(f"{spec},multicast", bandwidth="1GB/s", latency="1us")

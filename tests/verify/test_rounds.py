@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from weft import _core
 from weft.algorithm import Algorithm, RoundLog
 from weft.collective import Collective, all_reduce_of
@@ -166,7 +167,7 @@ def test_damaged_logs() -> None:
 
 
 @given(st.data(), st.sampled_from(KINDS))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_any_bytes_get_a_verdict(data: st.DataObject, kind: str) -> None:
     algorithm, _ = made(kind)
     rows = algorithm.rows
@@ -304,7 +305,7 @@ def _mutants(draw: st.DrawFn) -> tuple[Algorithm, list[logs.Entry]]:
 
 
 @given(_mutants())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_judges_agree(mutant: tuple[Algorithm, list[logs.Entry]]) -> None:
     algorithm, entries = mutant
     verdict, table = verify(algorithm), verify(logs.expanded(algorithm, entries))

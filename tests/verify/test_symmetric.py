@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, SymmetricRows
 from weft.collective import Collective
@@ -224,13 +225,13 @@ def _planned(draw: st.DrawFn) -> Algorithm:
 
 
 @given(_planned())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_plans_are_right(algorithm: Algorithm) -> None:
     assert verify(algorithm) == Verdict(True)
 
 
 @given(_planned(), st.data())
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_what_is_accepted_is_right(algorithm: Algorithm, data: st.DataObject) -> None:
     """No mutation passes by symmetry that the table's judge refuses."""
     rows = algorithm.rows

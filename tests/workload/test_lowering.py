@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import weft
+from tests.examples import examples
 from tests.formats.chakra_schema import frames
 from tests.workload.executor import check_collective, run
 from tests.workload.traces import (
@@ -95,7 +96,7 @@ def weft_node(message: bytes):
     st.booleans(),
     st.sampled_from([None, 1, 3]),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(25)
 @example(3, "line:7", True, None)
 def test_random_workloads_deliver(seed: int, network: str, together: bool, chunks: int | None):
     with tempfile.TemporaryDirectory() as folder:

@@ -7,9 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.formats.chakra_schema import GlobalMetadata, Node, frame
 from tests.workload.traces import COLL, COMP, make, random_workload, write
 from weft import FormatError, InputError, WeftError, _core
@@ -213,7 +214,7 @@ def sample_bytes(seed: int) -> bytes:
 
 
 @given(st.integers(0, 50), st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_damaged_traces_are_refused_or_read(seed: int, data: st.DataObject):
     content = bytearray(sample_bytes(seed))
     for _ in range(data.draw(st.integers(1, 4))):
