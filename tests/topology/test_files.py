@@ -196,7 +196,7 @@ def test_unwritable_files(tmp_path: Path) -> None:
     topology = parse_topology("ring:3")
     with pytest.raises(InputError, match=r"is written to a \.yaml, \.yml, \.json file"):
         write_topology(topology, tmp_path / "net.txt")
-    with pytest.raises(InputError, match="cannot be written: No such file"):
+    with pytest.raises(InputError, match="cannot be written: there is no folder"):
         write_topology(topology, tmp_path / "no" / "net.yaml")
     (tmp_path / "net.yaml").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
