@@ -56,7 +56,7 @@ def test_names_from_files_are_shown_with_escapes(network: Path, tmp_path: Path) 
 
 def test_json_says_the_name_as_it_is(network: Path, tmp_path: Path) -> None:
     text = printed("topo", "show", str(network), "--json", cwd=tmp_path)
-    assert json.loads(text)["name"] == NAME
+    assert json.loads(text)["topology"] == NAME
 
 
 def test_provenance_and_paths_are_shown_with_escapes(network: Path, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_show_writes_json_and_files(tmp_path: Path) -> None:
     result = CliRunner().invoke(topo, [*args, "-o", str(path)])
     facts = json.loads(result.output)
     assert facts["npus"] == 4
-    assert [speed["bandwidth"] for speed in facts["speeds"]] == [2 << 30, 1 << 30]
+    assert [speed["bandwidth_Bps"] for speed in facts["speeds"]] == [2 << 30, 1 << 30]
     assert load_topology(path).links == 8
 
 

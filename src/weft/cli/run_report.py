@@ -70,7 +70,7 @@ def _plan(report: Report, figures: dict[str, Any] | None) -> list[tuple[str, str
     if first is None:
         return [("planned", f"{format_time(plan.planned)}, and all transfers start as planned")]
     network = report.run.topology
-    over = ", ".join(network.link_name(link) for link in first["links"])
+    over = ", ".join(network.link_name(link) for link in first["route"])
     moved = [
         f"{count:,} start {word}, by up to {format_time(most)}"
         for count, word, most in (

@@ -118,7 +118,8 @@ def check_new_file(path: Path) -> None:
         check_replaces_file(path)
         target = link_target(path)
         if not target.parent.is_dir():
-            raise FormatError(f"{path}: cannot be written: there is no folder {target.parent}")
+            folder = target.parent if path.is_symlink() else path.parent
+            raise FormatError(f"{path}: cannot be written: there is no folder {folder}")
         if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
             raise FormatError(f"{path}: cannot be written: its name is too long")
         try_writing(target.parent)
