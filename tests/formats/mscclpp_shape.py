@@ -37,7 +37,7 @@ def check_shape(plan: dict[str, Any]) -> None:
             check_block(gpus, gpu, block)
     message = "output_chunks" if plan["collective"] == "allgather" else "input_chunks"
     chunk = plan["max_message_size"] // gpus[0][message]
-    need(chunk * largest < 1 << 32, "offsets beyond 32 bits")
+    need(chunk * largest < 1 << 64, "offsets beyond 64 bits")
     need(plan["min_message_size"] <= plan["max_message_size"], "message sizes")
 
 

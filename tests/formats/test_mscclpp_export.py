@@ -15,9 +15,13 @@ from tests.examples import examples
 
 import weft
 from weft.algorithm import Algorithm, Buffer, Transfers, place
+from weft.algorithm.memory import lay_out
 from weft.collective import all_reduce_of
 from weft.errors import InputError
 from weft.formats import write
+from weft.formats.mscclpp import writer
+from weft.formats.mscclpp.blocks import arrange
+from weft.formats.mscclpp.hazards import find_hazards
 
 
 def made(spec: str, kind: str, **options: Any) -> Algorithm:
@@ -103,7 +107,9 @@ def test_names_differ_where_plans_do() -> None:
 
 def test_message_sizes_end_where_offsets_do() -> None:
     algorithm = made("ring:4", "all-gather", chunks=1)
-    assert export(algorithm)["max_message_size"] == 4 * ((2**32 - 1) // 64 * 16)
+    assert export(algorithm)["max_message_size"] == 4 * ((2**64 - 1) // 64 * 16)
+    older = export(algorithm, max_offset=4 << 30)
+    assert older["max_message_size"] == 4 * ((2**32 - 1) // 64 * 16)
     sizes = export(algorithm, min_size=1024, max_size=1 << 20)
     assert (sizes["min_message_size"], sizes["max_message_size"]) == (1024, 1 << 20)
 
@@ -111,7 +117,12 @@ def test_message_sizes_end_where_offsets_do() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"max_size": 1 << 33}, "message sizes from 0 B to 8589934592 B"),
+        (
+            {"max_size": 1 << 33, "max_offset": 1 << 32},
+            "message sizes from 0 B to 8589934592 B; .* largest buffer end at 4294967296 B",
+        ),
+        ({"max_offset": 8}, "chunks of 16 B is beyond the 8 B that offsets reach; cut the"),
+        ({"max_offset": 0}, "offsets below 0 B; expected 1 to 18446744073709551616"),
         ({"min_size": 2, "max_size": 1}, "message sizes from 2 B to 1 B"),
         ({"min_size": -1}, "message sizes from -1 B"),
         ({"gpus_per_node": 0}, "0 GPUs per node"),
@@ -119,7 +130,7 @@ def test_message_sizes_end_where_offsets_do() -> None:
         ({"thread_blocks": 0}, "0 thread blocks at once"),
         (
             {"thread_blocks": 2},
-            r"GPU \d would need \d thread blocks of 64 operations, and only 2 run",
+            r"more than the 2 thread blocks of 64 operations that it runs at once; cut a share",
         ),
     ],
 )
@@ -145,3 +156,28 @@ def test_a_tiny_message_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="all-gather of 1 B may have empty chunks; synthesize it"):
         write(tiny, tmp_path / "plan.json", kind="mscclpp")
     assert not (tmp_path / "plan.json").exists()
+
+
+def test_what_cannot_fit_is_refused_by_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only as many rows are arranged as might have room; the number of chunks named does fit."""
+    arranged = []
+    find = writer.find_hazards
+    monkeypatch.setattr(
+        writer,
+        "find_hazards",
+        lambda memory: arranged.append(len(memory.transfers)) or find(memory),
+    )
+    algorithm = weft.synthesize("ring:6", "all-reduce", "8MiB", chunks=64).algorithm
+    with pytest.raises(InputError, match=r"cut a share in \d+ chunks or fewer") as error:
+        export(algorithm, thread_blocks=12)
+    assert arranged[0] < len(algorithm.transfers) / 2
+    chunks = int(re.search(r"in (\d+) chunks", str(error.value))[1])
+    fits = weft.synthesize("ring:6", "all-reduce", "8MiB", chunks=chunks).algorithm
+    export(fits, thread_blocks=12)
+
+
+def test_arranging_ends_when_there_are_too_many_blocks() -> None:
+    memory = lay_out(weft.synthesize("fc:4", "all-reduce", "8MiB", chunks=16).algorithm)
+    gpus, rows = arrange(memory, find_hazards(memory), lambda *_: "memory", 6, 4, 1)
+    assert rows < len(memory.transfers)
+    assert max(len(gpu.blocks) for gpu in gpus) <= 7

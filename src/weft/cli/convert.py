@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 )
 @click.option("--min-size", metavar="SIZE", help="For mscclpp: the least message it is used for.")
 @click.option("--max-size", metavar="SIZE", help="For mscclpp: the greatest.")
+@click.option(
+    "--max-offset",
+    metavar="SIZE",
+    help="For mscclpp: offsets in buffers stay below this; 4GiB for MSCCL++ 0.9 and older.",
+)
 @json_option
 def convert(
     source: InputOptions,
@@ -75,7 +80,7 @@ def convert(
 
     began = time.perf_counter()
     given = {name: value for name, value in options.items() if value is not None}
-    for name in given.keys() & {"min_size", "max_size"}:
+    for name in given.keys() & {"min_size", "max_size", "max_offset"}:
         given[name] = parse_size(given[name])
     if "ranks" in given:
         given["ranks"] = parse_group(given["ranks"], MOST_NPUS)

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from weft.algorithm.memory import Memory
-from weft.errors import InputError
 from weft.formats.mscclpp.hazards import Hazards
 from weft.formats.mscclpp.limits import (
+    A_LANE,
     MAX_CHANNELS,
     MAX_CHANNELS_AN_OPERATION,
     MAX_OPERATIONS,
@@ -23,10 +26,9 @@ from weft.formats.mscclpp.limits import (
 
 BUFFERS_A_PEER = 3
 """A peer has an input, an output and a scratch buffer that a thread block may write."""
-A_LANE = 3
-"""Operations that a lane needs once: the receiver's consent and a last acknowledgement."""
 
 Stream = tuple[int, str, int]  # GPU, what it does, peer
+Clock = NDArray[np.int32]
 
 
 @dataclass(eq=False)
@@ -52,7 +54,7 @@ class Block:
     steps: list[Step] = field(default_factory=list)
     lanes: list[Lane] = field(default_factory=list)
     operations: int = 0
-    known: dict[int, int] = field(default_factory=dict)  # steps of other blocks that are over
+    known: Clock = field(kw_only=True)  # the last step of each block that is over; -1: none
 
 
 @dataclass(eq=False)
@@ -78,12 +80,17 @@ class Gpu:
 
 
 def arrange(
-    memory: Memory, hazards: Hazards, kind_of: Callable[[int, int], str], most_blocks: int
-) -> list[Gpu]:
+    memory: Memory,
+    hazards: Hazards,
+    kind_of: Callable[[int, int], str],
+    most_blocks: int,
+    streams: int,
+    together: int,
+) -> tuple[list[Gpu], int]:
     """Thread blocks for every GPU: one for each peer and direction, more if rows are many.
 
     If a GPU cannot run so many at once, rows that are ready together go together; if that is not
-    enough, peers share thread blocks.
+    enough, peers share thread blocks, more and more of them as long as that helps.
 
     Parameters
     ----------
@@ -91,22 +98,27 @@ def arrange(
         The type of the channels between two ranks.
     most_blocks
         How many thread blocks a GPU runs at once.
+    streams, together
+        Among how many thread blocks each way peers are spread, and how many rows may go together,
+        to begin with.
+
+    Returns
+    -------
+    The GPUs, and how many of the rows they have room for; all, if nothing is amiss.
     """
-    streams, together = max(len(memory.ranks), 1), 1
+    most_rows = -1
     while True:
-        gpus = _Arrangement(memory, hazards, kind_of, streams, together).run()
-        needed, rank = max((len(gpu.blocks), -rank) for rank, gpu in enumerate(gpus))
-        if needed <= most_blocks:
-            return gpus
+        arrangement = _Arrangement(memory, hazards, kind_of, most_blocks, streams, together)
+        rows = arrangement.run()
+        if rows == len(memory.transfers) or (rows < most_rows and streams < most_blocks):
+            return arrangement.gpus, max(rows, most_rows)
+        most_rows = max(rows, most_rows)
         if together < MAX_CHANNELS_AN_OPERATION:
-            together *= 2
-            continue
-        if streams == 1:
-            raise InputError(
-                f"GPU {-rank} would need {needed} thread blocks of {MAX_OPERATIONS} operations, "
-                f"and only {most_blocks} run at once; cut the collective in fewer chunks"
-            )
-        streams = max(min(streams, most_blocks) // 2, 1)
+            together = MAX_CHANNELS_AN_OPERATION
+        elif streams > 1:
+            streams = max(min(streams, most_blocks) // 2, 1)
+        else:
+            return arrangement.gpus, most_rows
 
 
 class _Arrangement:
@@ -115,13 +127,16 @@ class _Arrangement:
         memory: Memory,
         hazards: Hazards,
         kind_of: Callable[[int, int], str],
+        most_blocks: int,
         streams: int,
         together: int,
     ) -> None:
         self.src, self.dst = memory.transfers.src.tolist(), memory.transfers.dst.tolist()
         self.src_buffer = memory.src_buffer.tolist()
         self.hazards, self.kind_of = hazards, kind_of
-        self.streams, self.together = streams, together
+        self.most_blocks, self.streams, self.together = most_blocks, streams, together
+        # A row may open two blocks of a GPU before it is seen that there are too many.
+        self.nothing = np.full(most_blocks + 2, -1, dtype=np.int32)
         self.gpus = [Gpu() for _ in memory.ranks]
         self.open: dict[tuple[int, str, int], Block] = {}
         self.lanes: dict[tuple[int, int], Lane] = {}
@@ -131,10 +146,11 @@ class _Arrangement:
             for event in events:
                 self.fan[event] = self.fan.get(event, 0) + 1
         # Of events that others wait for: block, place in it, and what it knew then.
-        self.done: dict[int, tuple[Block, int, dict[int, int]]] = {}
+        self.done: dict[int, tuple[Block, int, Clock]] = {}
         self.step_of: dict[int, Step] = {}
 
-    def run(self) -> list[Gpu]:
+    def run(self) -> int:
+        """Arrange rows until a GPU has too many blocks; how many had room."""
         for row, (src, dst) in enumerate(zip(self.src, self.dst, strict=True)):
             if src == dst:
                 cost = self._keeping(2 * row + 1) + 2  # nop, copy or add
@@ -146,7 +162,9 @@ class _Arrangement:
                 receiver = self._new_step(lane.receiver, lane)
                 lane.latest = [sender, receiver]
                 self._take_both(row, lane)
-        return self.gpus
+            if max(len(self.gpus[gpu].blocks) for gpu in (src, dst)) > self.most_blocks:
+                return row
+        return len(self.src)
 
     @staticmethod
     def _new_step(block: Block, lane: Lane | None, *, sends: bool = False) -> Step:
@@ -164,7 +182,7 @@ class _Arrangement:
         step.rows.append(event // 2)
         step.acquires += self._acquire(block, self.hazards.before[event])
         if event in self.fan:
-            self.done[event] = (block, len(block.steps) - 1, dict(block.known))
+            self.done[event] = (block, len(block.steps) - 1, block.known)
             self.step_of[event] = step
 
     def _join(self, row: int, src: int, dst: int) -> bool:
@@ -203,7 +221,7 @@ class _Arrangement:
         block = self._opened(stream)
         if block is None or not fits or block.operations + cost + A_LANE > MAX_OPERATIONS:
             blocks = self.gpus[gpu].blocks
-            block = Block(gpu, len(blocks))
+            block = Block(gpu, len(blocks), known=self.nothing)
             self.open[gpu, role, self.slots[gpu, role][peer]] = block
             blocks.append(block)
         block.operations += cost
@@ -256,14 +274,15 @@ class _Arrangement:
         semaphores = []
         for event in sorted(events, reverse=True):  # the latest may imply the others
             other, place, knew = self.done[event]
-            if other is block or block.known.get(other.number, -1) >= place:
+            if other is block or block.known[other.number] >= place:
                 continue
             numbers = self.gpus[block.gpu].semaphores
             semaphore = numbers.setdefault((other.number, block.number), len(numbers))
             self.step_of[event].releases.append(semaphore)
             semaphores.append(semaphore)
-            for number, upto in (*knew.items(), (other.number, place)):
-                block.known[number] = max(block.known.get(number, -1), upto)
+            # A new one: others may hold on to what was known before.
+            block.known = np.maximum(block.known, knew)
+            block.known[other.number] = place
         return semaphores
 
 

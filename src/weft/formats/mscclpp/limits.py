@@ -14,10 +14,13 @@ MAX_BARRIERS = 16
 """Barriers of a GPU."""
 MAX_SEMAPHORES_AN_OPERATION = 16
 """A GPU may have any number."""
-MAX_OFFSET = (1 << 32) - 1
-"""Offsets in buffers are 32-bit numbers of bytes."""
+MAX_OFFSET = 1 << 64
+"""Offsets in buffers are 64-bit numbers of bytes; up to 0.9 they were of 32 bits."""
 MAX_MIN_MESSAGE = (1 << 31) - 1
 """The loader reads the least message size into a signed 32-bit number."""
+
+A_LANE = 3
+"""Operations that a lane needs once at each end: consent and a last acknowledgement."""
 
 ALIGNMENT = 16
 """Chunks begin at multiples of this many bytes: the kernels move 16 bytes at a time."""

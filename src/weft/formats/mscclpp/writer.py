@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -27,11 +28,20 @@ from weft.formats.mscclpp.limits import (
     MEMORY,
     PORT,
 )
+from weft.formats.mscclpp.room import beginning, room_for, too_many
 from weft.quoting import quoted
 
 Record = dict[str, Any]
 
-OPTIONS = ("name", "gpus_per_node", "threads", "thread_blocks", "min_size", "max_size")
+OPTIONS = (
+    "name",
+    "gpus_per_node",
+    "threads",
+    "thread_blocks",
+    "min_size",
+    "max_size",
+    "max_offset",
+)
 MOST_BLOCKS = 108
 """Streaming multiprocessors of an A100; each runs one thread block of 1024 threads."""
 
@@ -46,6 +56,7 @@ def save(
     thread_blocks: int = MOST_BLOCKS,
     min_size: int = 0,
     max_size: int | None = None,
+    max_offset: int = MAX_OFFSET,
 ) -> None:
     """Write `algorithm` as an execution plan for MSCCL++'s executor, protocol Simple.
 
@@ -62,7 +73,9 @@ def save(
         How many thread blocks a GPU runs at once.
     min_size, max_size
         For which message sizes the runtime may use the plan (All-Gather: the output, otherwise
-        the input); by default for all that fit in 32-bit offsets.
+        the input); by default for all in which offsets fit.
+    max_offset
+        Offsets in buffers stay below so many bytes: 4 GiB for MSCCL++ 0.9 and older.
 
     Raises
     ------
@@ -74,7 +87,9 @@ def save(
     _check_whole(memory)
     plan = plan_of(memory, gpus_per_node, thread_blocks)
     plan["num_threads_per_block"] = threads
-    plan["min_message_size"], plan["max_message_size"] = _sizes(plan, min_size, max_size)
+    plan["min_message_size"], plan["max_message_size"] = _sizes(
+        plan, min_size, max_size, max_offset
+    )
     if name is None:
         mark = crc32(msgspec.json.encode(plan))
         name = f"weft_{plan['collective']}_{len(memory.ranks)}_{mark:08x}"
@@ -91,8 +106,7 @@ def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Re
             return MEMORY
         return MEMORY if npus[one] // gpus_per_node == npus[other] // gpus_per_node else PORT
 
-    hazards = find_hazards(memory)
-    gpus = arrange(memory, hazards, kind_of, thread_blocks)
+    hazards, gpus = _arranged(memory, kind_of, thread_blocks, ports=gpus_per_node is not None)
     relays = len(memory.ranks) > memory.collective.ranks
     kind = COLLECTIVES.get(memory.collective.kind, "custom")
     # All give buffers of the same size, even who only relays: from it they tell a chunk's size.
@@ -110,6 +124,28 @@ def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Re
         "use_double_scratch_buffer": False,
         "buffer_alignment": ALIGNMENT,
     }
+
+
+def _arranged(
+    memory: Memory, kind_of: Callable[[int, int], str], thread_blocks: int, *, ports: bool
+) -> tuple[Hazards, list[Gpu]]:
+    """Thread blocks for all rows.
+
+    What cannot fit is found by counting. Then only so many rows are arranged as might, to say
+    how many would.
+    """
+    for together in (1, MAX_CHANNELS_AN_OPERATION):
+        part = room_for(memory, thread_blocks, together, ports=ports)
+        if part == 1:
+            break
+    tried, streams = memory, len(memory.ranks)
+    if part < 1:
+        tried, streams = beginning(memory, part), max(1, min(streams, thread_blocks // 8))
+    hazards = find_hazards(tried)
+    gpus, rows = arrange(tried, hazards, kind_of, thread_blocks, streams, together)
+    if rows < len(memory.transfers):
+        raise too_many(memory, thread_blocks, rows / len(memory.transfers))
+    return hazards, gpus
 
 
 class _Plan:
@@ -297,24 +333,26 @@ def _places(buffer: np.ndarray, slot: np.ndarray) -> list[tuple[str, int]]:
     return list(zip(names, slot.tolist(), strict=True))
 
 
-def _sizes(plan: Record, least: int, most: int | None) -> tuple[int, int]:
-    """For which message sizes the plan is right: offsets must fit in 32 bits."""
+def _sizes(plan: Record, least: int, most: int | None, max_offset: int) -> tuple[int, int]:
+    """For which message sizes the plan is right: offsets must fit."""
+    if not 1 <= max_offset <= MAX_OFFSET:
+        raise InputError(f"offsets below {max_offset} B; expected 1 to {MAX_OFFSET}")
     gpu = plan["gpus"][0]
     largest = max(gpu["input_chunks"], gpu["output_chunks"])
     largest = max(largest, *(gpu["scratch_chunks"] for gpu in plan["gpus"]))
     message = gpu["output_chunks" if plan["collective"] == "allgather" else "input_chunks"]
-    limit = MAX_OFFSET // (largest * ALIGNMENT) * ALIGNMENT * message
+    limit = (max_offset - 1) // (largest * ALIGNMENT) * ALIGNMENT * message
     if limit == 0:
         raise InputError(
-            f"a buffer of {largest} chunks of {ALIGNMENT} B is beyond the 4 GiB that a plan "
-            "reaches; cut the collective in fewer chunks"
+            f"a buffer of {largest} chunks of {ALIGNMENT} B is beyond the {max_offset} B that "
+            "offsets reach; cut the collective in fewer chunks"
         )
     most = limit if most is None else most
     if not 0 <= least <= min(most, MAX_MIN_MESSAGE) or most > limit:
         raise InputError(
             f"message sizes from {least} B to {most} B; a plan needs 0 B or more, in order, the "
-            f"least at most {MAX_MIN_MESSAGE} B and the greatest at most {limit} B, where its "
-            "largest buffer has 4 GiB"
+            f"least at most {MAX_MIN_MESSAGE} B and the greatest at most {limit} B, where the "
+            f"offsets of its largest buffer end at {max_offset} B"
         )
     return least, most
 
