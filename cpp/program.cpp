@@ -15,7 +15,9 @@ class Walk {
 public:
     Walk(const Program& program, Order& order)
         : detour(program.actions(), 0), program_(program), order_(order),
-          cells_(program.npu.size()), version_(program.actions(), 0) {
+          cells_(program.npu.size()), version_(program.actions(), 0),
+          fed_(program.actions(), {-1, -1}), turn_(program.actions(), -1),
+          seen_(program.actions(), 0) {
         for (std::size_t c = 0; c < cells_.size(); ++c) cells_[c].full = program.chunk[c] >= 0;
     }
 
@@ -48,6 +50,7 @@ private:
         after(cell.writer, event, where);
         cell.readers.push_back(event);
         version_[event / 2] = cell.version;
+        fed_[event / 2][0] = cell.writer < 0 ? -1 : cell.writer / 2;
     }
 
     void write(std::int64_t event) {
@@ -58,6 +61,8 @@ private:
         after(cell.writer, event, where);
         for (const auto reader : cell.readers)
             if (reader != event - 1) after(reader, event, where);
+        if (program_.reduce[action]) fed_[action][1] = cell.writer < 0 ? -1 : cell.writer / 2;
+        turn_[action] = turns_++;
         detour[action] = cells_[program_.src[action]].version != version_[action];
         cell.full = true;
         cell.writer = event;
@@ -66,8 +71,26 @@ private:
     }
 
     void after(std::int64_t earlier, std::int64_t later, std::int32_t cell) {
-        if (earlier < 0 || fault_.what != Wrong::nothing || order_.before(earlier, later)) return;
+        if (earlier < 0 || fault_.what != Wrong::nothing) return;
+        if (descends(later / 2, earlier / 2) || order_.before(earlier, later)) return;
         fail(order_.gave_up() ? Wrong::tangled : Wrong::race, {earlier, later}, cell);
+    }
+
+    // Whether what an action moves could not exist before another was over: most overwriting is
+    // of that kind, and to follow the data, whose order has been checked, is a short way.
+    bool descends(std::int64_t action, std::int64_t ancestor) {
+        if (turn_[ancestor] < 0) return false;
+        ++stamp_;
+        stack_.assign(1, fed_[action][0]);
+        for (int visits = 0; !stack_.empty() && visits < most_visits; ++visits) {
+            const auto at = stack_.back();
+            stack_.pop_back();
+            if (at == ancestor) return true;
+            if (at < 0 || turn_[at] < turn_[ancestor] || seen_[at] == stamp_) continue;
+            seen_[at] = stamp_;
+            for (const auto source : fed_[at]) stack_.push_back(source);
+        }
+        return false;
     }
 
     void fail(Wrong what, std::vector<std::int64_t> events, std::int32_t cell) {
@@ -78,6 +101,11 @@ private:
     Order& order_;
     std::vector<Cell> cells_;
     std::vector<std::int64_t> version_;  // of the cell each action read
+    static constexpr int most_visits = 4096;
+    std::vector<std::array<std::int64_t, 2>> fed_;  // actions whose results it moves or adds to
+    std::vector<std::int64_t> turn_;                // when each wrote, as they are walked; -1: not yet
+    std::vector<std::int64_t> seen_, stack_;
+    std::int64_t stamp_ = 0, turns_ = 0;
     Fault fault_;
 };
 

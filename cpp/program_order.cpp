@@ -7,7 +7,7 @@ namespace weft::program {
 
 Order::Order(std::int64_t events, std::int64_t actions, Chains chains, Edges edges)
     : cause_offsets_(static_cast<std::size_t>(events) + 1, 0), spot_(events), level_(events, -1),
-      seen_(events, 0) {
+      seen_(events, 0), parent_(events, -1) {
     link(actions, chains, edges);
     sort_by_level();
 }
@@ -74,36 +74,55 @@ std::vector<std::int64_t> Order::cycle() const {
 
 bool Order::before(std::int64_t first, std::int64_t second) {
     const Spot a = spot_[first], b = spot_[second];
-    if (a.chain < 0 || b.chain < 0) return search(first, second);
-    if (a.chain == b.chain) return a.at < b.at;
-    const auto key = static_cast<std::uint64_t>(b.chain) << 32 | static_cast<std::uint32_t>(a.chain);
-    if (const auto found = known_.find(key); found != known_.end())
-        if (b.at >= found->second.from && a.at <= found->second.upto) return true;
-    if (!search(first, second)) return false;
-    auto& known = known_.try_emplace(key, Known{b.at, a.at}).first->second;
-    if (a.at >= known.upto) known = {b.at, a.at};
-    return true;
+    if (a.chain >= 0 && a.chain == b.chain) return a.at < b.at;
+    return is_known(second, a) || search(first, second);
 }
 
-// Backwards from `second`, never below the level of `first`.
+bool Order::is_known(std::int64_t event, Spot goal) const {
+    const Spot here = spot_[event];
+    if (goal.chain < 0 || here.chain < 0) return false;
+    if (here.chain == goal.chain) return here.at > goal.at;
+    const auto found = known_.find(key(here.chain, goal.chain));
+    return found != known_.end() && here.at >= found->second.from && goal.at <= found->second.upto;
+}
+
+// Backwards from `second`, never below the level of `first`, the nearest first: most ways are
+// short. What is found out holds for all events on the way.
 bool Order::search(std::int64_t first, std::int64_t second) {
     const Spot goal = spot_[first];
     ++stamp_;
-    stack_.assign(1, second);
-    while (!stack_.empty()) {
-        const auto event = stack_.back();
-        stack_.pop_back();
+    queue_.assign(1, second);
+    seen_[second] = stamp_;
+    parent_[second] = -1;
+    for (std::size_t next = 0; next < queue_.size(); ++next) {
+        const auto event = queue_[next];
         for (const auto cause : causes(event)) {
-            if (cause == first) return true;
-            if (seen_[cause] == stamp_ || level_[cause] <= level_[first]) continue;
-            if (goal.chain >= 0 && spot_[cause].chain == goal.chain && spot_[cause].at > goal.at)
+            const Spot there = spot_[cause];
+            const bool later = goal.chain >= 0 && there.chain == goal.chain && there.at > goal.at;
+            if (cause == first || later) {
+                remember(event, goal);
                 return true;
+            }
+            if (seen_[cause] == stamp_ || level_[cause] <= level_[first]) continue;
             seen_[cause] = stamp_;
+            parent_[cause] = event;
             if (++visits_ > most_visits) return false;
-            stack_.push_back(cause);
+            queue_.push_back(cause);
         }
     }
     return false;
+}
+
+void Order::remember(std::int64_t event, Spot goal) {
+    if (goal.chain < 0) return;
+    for (; event >= 0; event = parent_[event]) {
+        const Spot here = spot_[event];
+        if (here.chain < 0) continue;
+        auto& known = known_.try_emplace(key(here.chain, goal.chain), Known{here.at, goal.at})
+                          .first->second;
+        if (goal.at > known.upto || (goal.at == known.upto && here.at < known.from))
+            known = {here.at, goal.at};
+    }
 }
 
 }  // namespace weft::program

@@ -53,7 +53,12 @@ private:
     }
     void link(std::int64_t actions, Chains chains, Edges edges);
     void sort_by_level();
+    bool is_known(std::int64_t event, Spot goal) const;
     bool search(std::int64_t first, std::int64_t second);
+    void remember(std::int64_t event, Spot goal);
+    static std::uint64_t key(std::int32_t later, std::int32_t earlier) {
+        return static_cast<std::uint64_t>(later) << 32 | static_cast<std::uint32_t>(earlier);
+    }
 
     std::vector<std::int64_t> cause_offsets_, causes_;  // direct causes of each event
     std::vector<Spot> spot_;
@@ -65,7 +70,7 @@ private:
         std::int64_t from, upto;
     };
     std::unordered_map<std::uint64_t, Known> known_;
-    std::vector<std::int64_t> seen_, stack_;
+    std::vector<std::int64_t> seen_, parent_, queue_;
     std::int64_t stamp_ = 0, visits_ = 0;
 };
 

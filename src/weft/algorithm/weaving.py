@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +85,13 @@ class Woven:
     before: Int32
 
 
-def weave(program: Program, words: Words) -> Woven:
+def weave(program: Program, words: Words, kept: int | None = None) -> Woven:
     """Put a program's actions in an order in which they could run one after the other.
+
+    Parameters
+    ----------
+    kept
+        So many actions become rows, if not all: what comes after them only looks at results.
 
     Raises
     ------
@@ -113,14 +118,28 @@ def weave(program: Program, words: Words) -> Woven:
     )
     if woven.fault != _core.Fault.nothing:
         raise InputError(_sentence(woven, words))
-    columns: dict[str, NDArray[np.generic]] = woven.columns()
+    columns: dict[str, NDArray[Any]] = woven.columns()
+    if kept is not None:
+        columns = _first(columns, kept)
     action, before = columns.pop("action"), columns.pop("before")
     columns["reduce"] = columns["reduce"].astype(np.bool_)
     if all((columns[name] == columns["chunk"]).all() for name in ("src_place", "dst_place")):
         del columns["src_place"], columns["dst_place"]
     if len(columns["deps"]) == 0:
         del columns["dep_offsets"], columns["deps"]
-    return Woven(Transfers(**columns), action, before)  # type: ignore[arg-type]
+    return Woven(Transfers(**columns), action, before)
+
+
+def _first(columns: dict[str, NDArray[Any]], kept: int) -> dict[str, NDArray[Any]]:
+    """The rows of the first actions only; they depend on none of the others."""
+    mine = columns["action"] < kept
+    owner = np.repeat(np.arange(len(mine)), np.diff(columns["dep_offsets"]))
+    deps = columns.pop("deps")[mine[owner]]
+    counts = np.diff(columns.pop("dep_offsets"))[mine]
+    columns = {name: column[mine] for name, column in columns.items()}
+    columns["dep_offsets"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    columns["deps"] = (np.cumsum(mine) - 1)[deps]
+    return columns
 
 
 _SHOWN = 6  # events of a cycle that a sentence names

@@ -200,8 +200,8 @@ def _consumers_experiment(found: Sequence[Consumers]) -> Experiment:
         "cut through switches, ASTRA-sim stores and forwards; the unaware backend lets messages "
         "pass each other on a link, so that direct algorithms look faster than they can be. "
         "ASTRA-sim adds 1 ns for every sum and rounds to whole nanoseconds. What starts there "
-        "at one instant on one link starts in the order of a hash table of node numbers, in which the "
-        "producers differ: *but for ties*.",
+        "at one instant on one link starts in the order of a hash table of node numbers, in "
+        "which the producers differ: *but for ties*.",
         [Table("Time in us, by consumer:", columns, rows)],
         Bars(
             "The same traces in several simulators",

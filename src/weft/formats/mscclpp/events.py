@@ -9,8 +9,10 @@ told what to move and does so later, in order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.algorithm import Cells, Program
 from weft.errors import InputError
@@ -36,7 +38,8 @@ class Events:
     others: list[Where] = field(default_factory=list)  # of events without one
     chains: list[list[int]] = field(default_factory=list)
     threads: dict[int, list[list[int]]] = field(default_factory=dict)  # chains, by GPU
-    edges: list[tuple[int, int]] = field(default_factory=list)
+    edge_from: list[int] = field(default_factory=list)
+    edge_to: list[int] = field(default_factory=list)
 
     def action(self, src: int, dst: int, where: Where, *, reduce: bool = False) -> int:
         """A new action: it reads in event ``2 * action`` and writes in the next."""
@@ -46,15 +49,22 @@ class Events:
         self.origins.append(where)
         return len(self.src) - 1
 
+    def copies(self, src: list[int], dst: list[int], where: Where) -> range:
+        """New actions, one for each cell; in that order."""
+        first = len(self.src)
+        self.src += src
+        self.dst += dst
+        self.reduce += [False] * len(src)
+        self.origins += [where] * len(src)
+        return range(first, len(self.src))
+
     def event(self, where: Where) -> int:
         self.others.append(where)
         return -len(self.others)
 
     def order(self, first: int, second: int) -> None:
-        self.edges.append((first, second))
-
-    def _number(self, event: int) -> int:
-        return event if event >= 0 else 2 * len(self.src) - event - 1
+        self.edge_from.append(first)
+        self.edge_to.append(second)
 
     def where(self, event: int) -> Where:
         if event < 2 * len(self.src):
@@ -64,26 +74,28 @@ class Events:
     def end(self, gpu: int) -> int:
         """An event after all that a GPU's thread blocks do."""
         end = self.event((gpu, -1, -1))
-        for chain in self.threads.get(gpu, ()):
-            self.order(chain[-1], end)
+        for line in self.threads.get(gpu, ()):
+            self.order(line[-1], end)
         return end
 
     def program(self, cells: Cells) -> Program:
-        number = self._number
-        chained = [number(event) for chain in self.chains for event in chain]
-        pairs = np.array([(number(a), number(b)) for a, b in self.edges], dtype=np.int64)
-        pairs = pairs.reshape(-1, 2)
+        actions = 2 * len(self.src)
+
+        def numbers(events: list[int]) -> NDArray[np.int64]:
+            found = np.array(events, dtype=np.int64)
+            return np.where(found >= 0, found, actions - found - 1)
+
         return Program(
             cells,
             np.array(self.src, dtype=np.int32),
             np.array(self.dst, dtype=np.int32),
             np.array(self.reduce, dtype=np.bool_),
-            2 * len(self.src) + len(self.others),
+            actions + len(self.others),
             np.cumsum([0, *map(len, self.chains)], dtype=np.int64),
-            np.array(chained, dtype=np.int64),
-            np.ascontiguousarray(pairs[:, 0]),
-            np.ascontiguousarray(pairs[:, 1]),
-            np.zeros(len(pairs), dtype=np.bool_),
+            numbers(list(chain.from_iterable(self.chains))),
+            numbers(self.edge_from),
+            numbers(self.edge_to),
+            np.zeros(len(self.edge_to), dtype=np.bool_),
         )
 
 
@@ -100,14 +112,14 @@ class Threads:
         self._since: list[int] = []
 
     def _chain(self) -> list[int]:
-        chain: list[int] = []
-        self._events.chains.append(chain)
-        self._events.threads.setdefault(self._gpu, []).append(chain)
-        return chain
+        line: list[int] = []
+        self._events.chains.append(line)
+        self._events.threads.setdefault(self._gpu, []).append(line)
+        return line
 
-    def move(self, action: int) -> None:
-        """All threads take part in an action, after all they moved before."""
-        self._all += (2 * action, 2 * action + 1)
+    def move(self, actions: range) -> None:
+        """All threads take part in actions, after all they moved before."""
+        self._all.extend(range(2 * actions.start, 2 * actions.stop))
 
     def single(self, thread: int, where: Where) -> int:
         """One thread does something, after all it did alone before."""

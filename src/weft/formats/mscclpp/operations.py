@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from weft.algorithm import Cells
 from weft.errors import InputError, unknown_name
@@ -15,14 +15,21 @@ from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan
 from weft.formats.mscclpp.shapes import BY_PORT, KNOWN, MOVES, REFUSED, SIGNALS, WAITS, Shape
 from weft.quoting import brief, quoted
 
-_BUFFERS = {letter: buffer for buffer, letter in BUFFERS.items()}
-
 
 class Interpreter:
     """Reads the thread blocks of a plan."""
 
     def __init__(self, plan: Plan, cells: Cells, cut: Cut) -> None:
-        self.plan, self.cells, self.cut = plan, cells, cut
+        self.plan, self.cut = plan, cut
+        # By letter and GPU: the cells of a buffer, and how many chunks it has.
+        self.slots = {
+            letter: [row.tolist() for row in cells.slots[buffer]]
+            for buffer, letter in BUFFERS.items()
+        }
+        sides = {"i": "input_chunks", "o": "output_chunks", "s": "scratch_chunks"}
+        self.lengths = {
+            letter: [getattr(gpu, side) for gpu in plan.gpus] for letter, side in sides.items()
+        }
         self.events = Events()
         self.meetings = Meetings(self.events)
         self.sum: str | None = None  # what the plan's sums are: sum, min or max
@@ -73,7 +80,8 @@ class _BlockReader:
         lines: dict[str, list[Line]],
         meeting: Counter[int | None],
     ) -> None:
-        self.plan, self.cells, self.cut = parent.plan, parent.cells, parent.cut
+        self.plan, self.cut = parent.plan, parent.cut
+        self.slots, self.lengths = parent.slots, parent.lengths
         self.round: range | None = None  # which pieces a pipeline moves now
         self.events, self.meetings, self.parent = parent.events, parent.meetings, parent
         self.gpu, self.block, self.meeting = gpu, block, meeting
@@ -240,8 +248,7 @@ class _BlockReader:
             self._by_port(where, operation, shape, sources, targets)
             return
         for ins, outs in flows:
-            for action in self._flow(where, ins, outs):
-                self.threads.move(action)
+            self.threads.move(self._flow(where, ins, outs))
 
     def _by_port(
         self,
@@ -271,9 +278,12 @@ class _BlockReader:
             if peer != line[2]:
                 raise InputError(f"its channel leads to GPU {line[2]}, its buffer to GPU {peer}")
 
-    def _flow(self, where: Where, ins: list[_Range], outs: list[_Range]) -> Iterator[int]:
+    def _flow(self, where: Where, ins: list[_Range], outs: list[_Range]) -> range:
         """Actions that add up sources and give the sum to all targets, chunk by chunk."""
         first, *further = outs
+        if len(ins) == 1 and not further and not ins[0].packets and not first.packets:
+            return self.events.copies(ins[0].cells, first.cells, where)
+        begin = len(self.events.src)
         for at, cell in enumerate(first.cells):
             held = [source.cells[at] for source in ins]
             base = held.index(cell) if cell in held else 0
@@ -287,14 +297,13 @@ class _BlockReader:
                 action = self.events.action(held[i], cell, where, reduce=place > 0)
                 if ins[i].packets:
                     self.meetings.readers.append((held[i], 2 * action))
-                yield action
             if first.packets:
                 self.meetings.packets.setdefault(cell, []).append(2 * action + 1)
             for target in further:
                 action = self.events.action(cell, target.cells[at], where)
                 if target.packets:
                     self.meetings.packets.setdefault(target.cells[at], []).append(2 * action + 1)
-                yield action
+        return range(begin, len(self.events.src))
 
     def _sides(
         self, operation: Operation, places: Sequence[Place], kinds: str, side: str
@@ -319,20 +328,20 @@ class _BlockReader:
             raise InputError("must be of this GPU, with a type")
         else:
             gpu, buffer = self.gpu.id, place.type
-        if buffer not in _BUFFERS:
+        if buffer not in self.lengths:
             raise InputError(f"has type {quoted(buffer)}; expected i, o or s")
-        if kind.isupper() and buffer != "s":
+        packets = kind in "LR"
+        if packets and buffer != "s":
             raise InputError("has packets, which only scratch holds")
-        owner = self.plan.gpus[gpu]
-        length = {"i": owner.input_chunks, "o": owner.output_chunks, "s": owner.scratch_chunks}
-        if place.size == 0 or place.index + place.size > length[buffer]:
+        length = self.lengths[buffer][gpu]
+        if place.size == 0 or place.index + place.size > length:
             raise InputError(
                 f"is {buffer}[{place.index}:{place.index + place.size}] of GPU {gpu}, whose buffer "
-                f"has {length[buffer]} chunks"
+                f"has {length} chunks"
             )
         first, count = place.index * self.cut.fineness, place.size * self.cut.fineness
         if self.round is not None:
-            if operation.tbg_info is not None or kind.isupper():
+            if operation.tbg_info is not None or packets:
                 raise InputError("is of a group of thread blocks or of packets, in a pipeline")
             if self.round.start >= count:
                 raise InputError(f"has {place.size} chunks, fewer than its pipeline")
@@ -345,8 +354,7 @@ class _BlockReader:
             if part >= parts:
                 raise InputError(f"is part {part} of {parts}")
             first, count = first + count * part // parts, count // parts
-        cells = self.cells.slots[_BUFFERS[buffer]][gpu][first : first + count]
-        return _Range(cells.tolist(), kind.isupper())
+        return _Range(self.slots[buffer][gpu][first : first + count], packets)
 
     def _remote(self, operation: Operation, place: Place) -> tuple[int, str]:
         """GPU and type of a buffer of another GPU."""
@@ -362,8 +370,7 @@ class _BlockReader:
         return buffer.rank, buffer.type
 
 
-@dataclass(frozen=True)
-class _Range:
+class _Range(NamedTuple):
     """Cells that an operation uses, and whether they hold packets."""
 
     cells: list[int]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Cells, cells_of, place, weave
+from weft.algorithm import Algorithm, Buffer, Cells, Program, Woven, cells_of, place, weave
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective.slots import output_slots
 from weft.documents import Document, PlacedError, read_document
@@ -35,14 +38,26 @@ def recognise(_path: Path, head: bytes) -> bool:
 
 def read(path: Path, hints: Hints) -> Imported:
     """Read a plan; raises FormatError."""
-    plan = read_document(path, "plan", _checked)
+    with _no_collection():
+        plan = read_document(path, "plan", _checked)
+        try:
+            return _woven(plan, path, hints, cut_of(plan))
+        except PlacedError as error:
+            raise FormatError(f"{path}: {error.message}") from None
+        except InputError as error:
+            raise FormatError(f"{path}: {error}") from None
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A plan is a million small records, none of them garbage: looking for some takes as long."""
+    enabled = gc.isenabled()
+    gc.disable()
     try:
-        cut = cut_of(plan)
-        return _woven(plan, path, hints, cut)
-    except PlacedError as error:
-        raise FormatError(f"{path}: {error.message}") from None
-    except InputError as error:
-        raise FormatError(f"{path}: {error}") from None
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _checked(document: Document) -> Plan:
@@ -95,8 +110,7 @@ def _woven(plan: Plan, path: Path, hints: Hints, cut: Cut) -> Imported:
         counts = output_slots(collective.chunks, len(plan.gpus)).counts.tolist()
         rows = cells.slots[Buffer.OUTPUT]
         results = [row[:count].tolist() for row, count in zip(rows, counts, strict=True)]
-    woven = weave(translation.program, translation)
-    _check_results(translation, results)
+    woven = _weave(translation, results)
     algorithm = Algorithm((collective,), woven.transfers, provenance=provenance)
     origins = translation.events.origins
     return Imported(algorithm, path, lambda row: words(origins[int(woven.action[row])]))
@@ -115,8 +129,11 @@ class _Translation:
         interpreter = Interpreter(plan, cells, cut)
         interpreter.run()
         self.events, self.cells = interpreter.events, cells
-        self.program = self.events.program(cells)
         self._fineness = cut.fineness
+
+    @property
+    def program(self) -> Program:
+        return self.events.program(self.cells)
 
     def event(self, event: int) -> str:
         return words(self.events.where(event))
@@ -130,12 +147,13 @@ class _Translation:
         return f"a chunk of GPU {gpu}"
 
 
-def _check_results(translation: _Translation, results: list[list[int]]) -> None:
-    """Raise unless results are where they belong, for sure, when a GPU's thread blocks end.
+def _weave(translation: _Translation, results: list[list[int]]) -> Woven:
+    """The rows; raises unless results are where they belong, for sure, when thread blocks end.
 
     It is as if somebody read them then, each into a cell of its own.
     """
     events, cells = translation.events, translation.cells
+    actions = len(events.src)
     last = {cell: action for action, cell in enumerate(events.dst)}
     copies: list[int] = []
     for gpu, wanted in enumerate(results):
@@ -155,4 +173,4 @@ def _check_results(translation: _Translation, results: list[list[int]]) -> None:
         np.concatenate([cells.result_place, none]),
         cells.slots,
     )
-    weave(events.program(with_copies), translation)
+    return weave(events.program(with_copies), translation, kept=actions)

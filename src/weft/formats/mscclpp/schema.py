@@ -9,10 +9,11 @@ import msgspec
 
 from weft.documents import Document, PlacedError, Words, explain, load_json
 
+# None of these can be in a circle, and plans have a million of them: `gc=False` saves the search.
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
-class Place(msgspec.Struct):
+class Place(msgspec.Struct, gc=False):
     """Chunks of a buffer: of this GPU's (`type`) or of another's (`buffer_id`)."""
 
     index: Count
@@ -21,21 +22,21 @@ class Place(msgspec.Struct):
     buffer_id: Count | None = None
 
 
-class GroupInfo(msgspec.Struct):
+class GroupInfo(msgspec.Struct, gc=False):
     """Which part of an operation's data a thread block moves."""
 
     tb_id: Count
     tbg_size: Count
 
 
-class Rounds(msgspec.Struct):
+class Rounds(msgspec.Struct, gc=False):
     """How a pipeline goes through chunks: so many bytes of each operation a round."""
 
     unit_size: Count
     num_chunks: Count
 
 
-class Operation(msgspec.Struct):
+class Operation(msgspec.Struct, gc=False):
     """An operation of a thread block; a pipeline has others in it."""
 
     name: str
@@ -52,21 +53,21 @@ class Operation(msgspec.Struct):
     ops: list[Operation] = []
 
 
-class BlockChannels(msgspec.Struct):
+class BlockChannels(msgspec.Struct, gc=False):
     """Channels of the GPU that a thread block uses, in the order of its own numbers."""
 
     channel_type: str
     channel_ids: list[Count] = []
 
 
-class BlockBuffers(msgspec.Struct):
+class BlockBuffers(msgspec.Struct, gc=False):
     """Buffers of others that a thread block uses, in the order of its own numbers."""
 
     access_channel_type: str
     remote_buffer_ids: list[Count] = []
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     """A thread block."""
 
     id: Count
@@ -81,14 +82,14 @@ class Block(msgspec.Struct):
             yield from operation.ops
 
 
-class Channel(msgspec.Struct):
+class Channel(msgspec.Struct, gc=False):
     """Channels of one type, one for each peer named."""
 
     channel_type: str
     connected_to: list[Count] = []
 
 
-class RemoteBuffer(msgspec.Struct):
+class RemoteBuffer(msgspec.Struct, gc=False):
     """A buffer of another GPU."""
 
     rank: Count
@@ -96,13 +97,13 @@ class RemoteBuffer(msgspec.Struct):
     access_channel_types: list[str] = []
 
 
-class Semaphore(msgspec.Struct):
+class Semaphore(msgspec.Struct, gc=False):
     """A semaphore between thread blocks of a GPU."""
 
     init_value: Count = 0
 
 
-class GpuPlan(msgspec.Struct):
+class GpuPlan(msgspec.Struct, gc=False):
     """What one GPU does."""
 
     id: Count
@@ -115,7 +116,7 @@ class GpuPlan(msgspec.Struct):
     semaphores: list[Semaphore] = []
 
 
-class Plan(msgspec.Struct):
+class Plan(msgspec.Struct, gc=False):
     """A whole plan."""
 
     protocol: str
