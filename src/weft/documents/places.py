@@ -114,12 +114,13 @@ def _check_bounds(text: str) -> None:
     """Refuse what makes a small text large or deep, before any tree is built of it."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else None
         if isinstance(event, yaml.AliasEvent):
             anchor = brief(event.anchor)
             raise PlacedError(f"aliases such as *{anchor} have no place here", line=line)
-        if getattr(event, "tag", None) is not None:
-            raise PlacedError(f"tags such as {brief(event.tag)} have no place here", line=line)
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise PlacedError(f"tags such as {brief(tag)} have no place here", line=line)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
