@@ -23,7 +23,7 @@ struct RoundEntries {
     std::int64_t damaged = -1;  // a round that is not what it should be; then the rest is missing
 };
 
-// Throw `LogChanged`. All entries; or only those of some links, in ascending order. `count`: how many to expect.
+// All entries, `count` of them; or only those of some links, in ascending order. Throw `LogChanged`.
 RoundEntries round_entries(const RoundLogView& view, std::int64_t count);
 RoundEntries round_entries(const RoundLogView& view, std::span<const std::int32_t> links);
 

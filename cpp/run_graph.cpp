@@ -237,7 +237,8 @@ RankNodes pack_rank(const Nodes& nodes, std::int32_t rank, std::int32_t ranks, R
     return Packer(nodes, rank, ranks, rules).pack();
 }
 
-RunGraph::RunGraph(std::span<RankNodes*> parts) : firsts_{0}, ids_(parts.size()), roots_(parts.size()), offsets_{0} {
+RunGraph::RunGraph(std::span<RankNodes*> parts)
+    : firsts_{0}, ids_(parts.size()), roots_(parts.size()), offsets_{0} {
     const std::size_t messages = reserve(parts);
     ChannelNumbers numbers(channels, messages);
     for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,19 @@ def test_a_link_to_nothing_yet(tmp_path: Path) -> None:
     for write in (check_new_file, lambda path: new_file(path, b"")):
         with pytest.raises(FormatError, match="lost: cannot be written"):
             write(tmp_path / "lost")
+
+
+def write_folder(path: Path) -> None:
+    with new_folder(path, NAMES):
+        pass
+
+
+@pytest.mark.parametrize("write", [check_new_file, lambda path: new_file(path, b""), write_folder])
+def test_a_link_to_itself(write: Callable[[Path], None], tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
-    for write in (check_new_file, lambda path: new_file(path, b"")):
-        with pytest.raises(FormatError, match="loop: cannot be written"):
-            write(tmp_path / "loop")
+    with pytest.raises(FormatError, match="loop: cannot be written"):
+        write(tmp_path / "loop")
+    assert (tmp_path / "loop").is_symlink()
 
 
 def test_a_folder_is_written_where_a_link_leads(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from weft.documents.scratch import is_named, matching, remove_dead, sync, try_locking
-from weft.documents.writing import try_writing
+from weft.documents.writing import link_target, try_writing
 from weft.errors import FormatError, WeftError
 from weft.threads import in_threads
 
@@ -41,7 +41,7 @@ def new_folder(folder: Path, ours: re.Pattern[str]) -> Iterator[Path]:
     that were killed is removed. See `check_replaceable` for `ours`.
     """
     check_replaceable(folder, ours)
-    target = folder.resolve()
+    target = link_target(folder)
     try:
         _clear(target)
         with _scratch(target) as place:
@@ -55,8 +55,8 @@ def new_folder(folder: Path, ours: re.Pattern[str]) -> Iterator[Path]:
 
 def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
     """Raise if `folder` could not be made, or is there with anything but files that are `ours`."""
+    target = link_target(folder)
     try:
-        target = folder.resolve()
         if not target.parent.is_dir():
             raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
         try_writing(target.parent)
@@ -70,8 +70,6 @@ def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
         return  # set aside this moment, by another who replaces it
     except OSError as error:
         raise FormatError(f"cannot write {folder}: {error.strerror}") from None
-    except (RuntimeError, ValueError) as error:  # a loop of symbolic links, a null character
-        raise FormatError(f"cannot write {folder}: {error}") from None
     for name in others[:1]:
         raise FormatError(
             f"cannot replace {folder}: it holds {name}, which Weft did not write; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -59,9 +60,14 @@ def give_name(descriptor: int, path: Path, *, mode: int = 0o666) -> None:
 def link_target(path: Path) -> Path:
     """What a path leads to: links stay, and what they name is written."""
     try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null character
+        target = path.resolve()
+        if target.is_symlink():  # newer Pythons stop there, older ones raise
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
+    except (RuntimeError, ValueError) as error:  # a loop of links, a null character
         raise FormatError(f"{path}: cannot be written: {error}") from None
+    return target
 
 
 def check_replaces_file(path: Path) -> None:
