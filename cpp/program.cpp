@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 namespace weft::program {
 namespace {
@@ -142,6 +143,7 @@ public:
                 add_row(action, cells_[from], program_.npu[from], program_.dst[action]);
             }
         }
+        show_lost_results();
         return std::move(woven_);
     }
 
@@ -192,11 +194,36 @@ private:
         put(action, from, src, cell, program_.npu[to], place, program_.reduce[action]);
     }
 
-    void put(std::int64_t action, Cell& from, std::int32_t src, Cell& to, std::int32_t dst,
-             std::int32_t place, bool reduce) {
-        const auto row = static_cast<std::int64_t>(woven_.chunk.size());
-        const auto chunk = from.chunk;
-        woven_.chunk.push_back(chunk);
+    // In place a cell has two names, and the judge does not know that they are one. Somebody who gives
+    // a chunk and takes it may keep it under its first name, if there is nothing under that of its
+    // result: so say it, by a last row, if something else lies in either.
+    void show_lost_results() {
+        std::unordered_map<std::int64_t, std::size_t> first;  // cells by NPU and chunk
+        const auto key = [&](std::size_t cell, std::int32_t chunk) {
+            return static_cast<std::int64_t>(program_.npu[cell]) << 32 | chunk;
+        };
+        for (std::size_t c = 0; c < cells_.size(); ++c)
+            if (program_.result_place[c] >= 0 && program_.chunk[c] >= 0)
+                first.emplace(key(c, program_.chunk[c]), c);
+        for (std::size_t c = 0; c < cells_.size(); ++c) {
+            if (program_.result_place[c] < 0 || cells_[c].chunk == program_.result[c]) continue;
+            if (cells_[c].chunk >= 0)
+                show_under(program_.result_place[c], c);
+            else if (const auto found = first.find(key(c, program_.result[c])); found != first.end())
+                show_under(program_.place[found->second], found->second);
+        }
+    }
+
+    // What a cell ends with lies under this name of it, too.
+    void show_under(std::int32_t name, std::size_t cell) {
+        if (cells_[cell].place == name) return;
+        push(-1, cells_[cell], program_.npu[cell], {}, program_.npu[cell], name, false);
+        woven_.dep_offsets.push_back(static_cast<std::int64_t>(woven_.deps.size()));
+    }
+
+    void push(std::int64_t action, const Cell& from, std::int32_t src, const Cell& to,
+              std::int32_t dst, std::int32_t place, bool reduce) {
+        woven_.chunk.push_back(from.chunk);
         woven_.src.push_back(src);
         woven_.dst.push_back(dst);
         woven_.src_place.push_back(from.place);
@@ -204,6 +231,12 @@ private:
         woven_.reduce.push_back(reduce);
         woven_.action.push_back(action);
         woven_.before.push_back(to.chunk);
+    }
+
+    void put(std::int64_t action, Cell& from, std::int32_t src, Cell& to, std::int32_t dst,
+             std::int32_t place, bool reduce) {
+        const auto row = static_cast<std::int64_t>(woven_.chunk.size());
+        push(action, from, src, to, dst, place, reduce);
         const bool adds = reduce && to.chunk >= 0;
         causes_.push_back({from.writer, adds ? to.writer : -1});
         if (first_row_[action] < 0) first_row_[action] = row;
@@ -213,7 +246,7 @@ private:
         woven_.dep_offsets.push_back(static_cast<std::int64_t>(woven_.deps.size()));
         from.readers.push_back(row);
         to.readers.clear();
-        to.chunk = adds ? to.chunk : chunk;
+        to.chunk = adds ? to.chunk : from.chunk;
         to.place = place;
         to.writer = row;
     }

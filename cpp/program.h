@@ -46,7 +46,7 @@ struct Fault {
 struct Woven {
     std::vector<std::int32_t> chunk, src, dst, src_place, dst_place;
     std::vector<std::uint8_t> reduce;
-    std::vector<std::int64_t> action;      // of each row
+    std::vector<std::int64_t> action;      // of each row; -1: it says what a result was lost to
     std::vector<std::int32_t> before;      // chunk that the cell written held before, or -1
     std::vector<std::int64_t> dep_offsets{0}, deps;
     Fault fault;

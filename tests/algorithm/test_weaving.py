@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.algorithm import Algorithm, Buffer, Program, cells_of, weave
-from weft.collective import Collective, all_reduce_of
+from weft.collective import Collective, Move, all_reduce_of, custom
 from weft.errors import InputError
 from weft.verify import verify
 
@@ -169,3 +169,29 @@ def test_a_result_that_is_overwritten_is_none() -> None:
     woven = weave(program(cells, moves, [[0, 3, 4, 5], [2, 1]]), Words())
     verdict = verify(Algorithm((collective,), woven.transfers))
     assert verdict.violation == "NPU 0 ends with chunk 0 where chunk 2 belongs"
+
+
+# In place NPU 0 keeps a chunk, which belongs in another slot in the end: an empty one, or a full
+# one. Moves, and what brings everything there, from (NPU, slot) to (NPU, slot), that chunk last.
+TO_AN_EMPTY_SLOT = (
+    [Move(16, (1,), (0,)), Move(16, (0,), (0, 1))],
+    [((0, 0), (1, 0)), ((1, 0), (0, 0)), ((0, 0), (0, 1))],
+)
+TO_A_FULL_SLOT = (
+    [Move(16, (0,), (1,)), Move(16, (0,), (0,)), Move(16, (1,), (0,))],
+    [((0, 0), (1, 0)), ((1, 0), (0, 1)), ((0, 1), (0, 0))],
+)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize(("moves", "copies"), [TO_AN_EMPTY_SLOT, TO_A_FULL_SLOT])
+def test_a_chunk_that_stays_on_its_npu_must_go_to_its_slot(moves, copies, moved: bool) -> None:
+    collective = custom([0, 1], moves)
+    cells = cells_of(collective, 2, in_place=True, inputs=[2, 1], outputs=[2, 1], scratch=[0, 0])
+    actions = [
+        (cells.find(src, Buffer.INPUT, from_slot), cells.find(dst, Buffer.OUTPUT, to_slot), False)
+        for (src, from_slot), (dst, to_slot) in (copies if moved else copies[:-1])
+    ]
+    events = range(2 * len(actions))
+    woven = weave(program(cells, actions, [[*events[::2], *events[1::2]]]), Words())
+    assert bool(verify(Algorithm((collective,), woven.transfers))) == moved

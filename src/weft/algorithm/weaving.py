@@ -75,7 +75,8 @@ class Woven:
         The rows, untimed. Places are left out if every chunk is always at home.
     action
         The action each row comes from (int64). An action whose source is overwritten before it
-        writes, as in an exchange in place, is two rows, by way of scratch.
+        writes, as in an exchange in place, is two rows, by way of scratch. -1: a last row that
+        shows the judge what lies where a result should.
     before
         The chunk that the cell written held before, or -1 (int32).
     """
