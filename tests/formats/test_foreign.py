@@ -9,7 +9,7 @@ from trace_writer import TraceWriter
 
 import weft
 from weft import _core
-from weft.errors import FormatError, InputError
+from weft.errors import FormatError, InputError, UnclearError
 from weft.formats import Hints, read
 
 SAMPLES = "tests/data/astra"
@@ -200,6 +200,59 @@ def test_chunk_numbers_out_of_range_are_named(tmp_path):
     trace.message(1, 0, 64, chunks=(1, 5, 2))
     with pytest.raises(FormatError, match=r"trace\.1\.et: node 1 carries 1 chunks from 2 on, of 2"):
         read(trace.write(tmp_path), Hints("all-gather", size=1 << 20))
+
+
+def gathered(folder, first, second, size=None):
+    """Two NPUs that send each other a chunk, with these numbers."""
+    trace = TraceWriter(2)
+    trace.message(0, 1, 64, chunks=first)
+    trace.message(1, 0, 64, chunks=second)
+    return read(trace.write(folder), Hints("all-gather", size=size))
+
+
+def test_chunk_numbers_are_believed(tmp_path):
+    """Sizes and waits alone would make a right All-Gather of each."""
+    assert gathered(tmp_path, (0, 1, 2), (1, 1, 2)).violation() is None
+    assert gathered(tmp_path, (0, 1, 2), (0, 1, 2)).violation() == "NPU 0 never receives chunk 1"
+    swapped = gathered(tmp_path, (1, 1, 2), (0, 1, 2)).violation()
+    assert swapped == "trace.0.et node 0: NPU 0 sends chunk 1 (row 0) but never has it"
+    trace = TraceWriter(2)
+    for _ in range(2):
+        trace.message(0, 1, 64, chunks=(0, 1, 2))
+    found = read(trace.write(tmp_path), Hints("broadcast", size=128))
+    assert found.violation() == "NPU 1 never receives chunk 1"
+
+
+def test_both_ends_of_a_message_name_the_same_chunks(tmp_path):
+    trace = TraceWriter(2)
+    trace.message(0, 1, 64, chunks=(0, 1, 2), received=(1, 1, 2))
+    trace.message(1, 0, 64, chunks=(1, 1, 2))
+    with pytest.raises(
+        UnclearError,
+        match=r"trace\.0\.et: node 0 sends 1 of 2 chunks from 0 on, but trace\.1\.et node 0 "
+        "receives 1 of 2 chunks from 1 on",
+    ):
+        read(trace.write(tmp_path), Hints("all-gather"))
+
+
+@pytest.mark.parametrize("size", [8, 9, 33, 111, 1 << 20])
+def test_chunk_numbers_need_no_alignment(size, tmp_path):
+    trace = TraceWriter(2)
+    for chunk in range(8):
+        trace.message(0, 1, max(1, size // 8), chunks=(chunk, 1, 8))
+    assert read(trace.write(tmp_path), Hints("broadcast", size=size)).violation() is None
+    with pytest.raises(InputError, match="7 B cannot be cut in 8 chunks, of which messages are"):
+        read(trace.write(tmp_path), Hints("broadcast", size=7))
+
+
+def test_a_size_that_messages_do_not_tell_is_asked_for(tmp_path):
+    """Rank 1 should pass on what it gets, but waits for nothing: its share seems twice as large."""
+    trace = TraceWriter(3)
+    for npu in range(3):
+        trace.message(npu, (npu + 1) % 3, 1 << 20)
+    trace.message(1, 2, 1 << 20)
+    with pytest.raises(FormatError, match="do not tell the size of the all-gather; give it with"):
+        read(trace.write(tmp_path), Hints("all-gather"))
 
 
 def test_waits_beyond_the_data_become_dependencies(tmp_path):

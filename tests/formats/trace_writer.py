@@ -26,17 +26,19 @@ class TraceWriter:
     def comp(self, rank, after=(), order=()):
         return self.add(rank, COMP, after, order)
 
-    def message(self, src, dst, size, after=(), order=(), tag=None, chunks=None):
-        """A message; gives the node that receives it."""
+    def message(self, src, dst, size, after=(), order=(), tag=None, chunks=None, received=None):
+        """A message; gives the node that receives it, which may name other chunks."""
         if tag is None:
             tag = self._tags[src, dst]
             self._tags[src, dst] += 1
         known = {"comm_size": size, "comm_tag": tag}
-        if chunks is not None:
-            names = ("msg_chunk_idx", "msg_chunk_cnt", "total_chunk_cnt")
-            known |= dict(zip(names, chunks, strict=True))
-        self.add(src, SEND, after, order, comm_dst=dst, **known)
-        return self.add(dst, RECV, comm_src=src, **known)
+        names = ("msg_chunk_idx", "msg_chunk_cnt", "total_chunk_cnt")
+        sent, taken = (
+            dict(zip(names, numbers, strict=True)) if numbers else {}
+            for numbers in (chunks, received or chunks)
+        )
+        self.add(src, SEND, after, order, comm_dst=dst, **known, **sent)
+        return self.add(dst, RECV, comm_src=src, **known, **taken)
 
     def write(self, folder: Path, prefix: str = "trace.") -> Path:
         folder.mkdir(exist_ok=True)

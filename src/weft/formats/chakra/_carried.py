@@ -164,11 +164,13 @@ class _Matching:
     def _whole_size(self, shares: dict[Ends, int]) -> int:
         pattern, n = PATTERNS[self._kind], len(self._group)
         sizes = list(shares.values())
+        # Shares are cut as evenly as boundaries allow; others are not what they were taken for.
+        even = max(sizes, default=0) - min(sizes, default=0) <= max(ALIGNMENTS)
         if pattern.own_buffers:  # all buffers are cut alike: a share is known from any sender
             by_taker = {others: size for (_, others), size in shares.items()}
             if len(by_taker) == pattern.shares(n):
                 return sum(by_taker.values())
-        elif len(sizes) == pattern.shares(n):
+        elif len(sizes) == pattern.shares(n) and even:
             return sum(sizes)
         if not sizes or min(sizes) != max(sizes):
             raise FormatError(

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.collective import MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
-from weft.errors import FormatError
+from weft.collective import DEFAULT_ALIGNMENT, MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
+from weft.errors import FormatError, InputError
 from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._columns import ragged
 from weft.formats.chakra._flows import Flows, TraceFlow
@@ -42,9 +42,10 @@ def labelled(
             f"carries {count[message]} chunks from {first[message]} on, of {total[message]}; other "
             f"messages are of {whole}",
         )
+    _check_both_ends(flows, columns)
     size = hints.size or _size(flows, count, whole)
     demand = _demand(kind, group, hints, size, whole)
-    if demand is None or len(demand.chunks) != whole:
+    if demand is None:
         return None
     message = np.repeat(np.arange(len(first)), count)
     chunk = ragged(first, count).astype(np.int32)
@@ -52,6 +53,20 @@ def labelled(
     if demand.chunks.reduce.any() and np.diff(flows.nodes.firsts).max() <= _MOST_NODES:
         found = _summed(trace, found, group)
     return found, Carried(demand, np.arange(whole, dtype=np.int32))
+
+
+def _check_both_ends(flows: Flows, columns: Sequence[Int64]) -> None:
+    send, recv = flows.messages.send, flows.messages.recv
+    differ = np.any([column[send] != column[recv] for column in columns], axis=0)
+    for message in np.flatnonzero(differ)[:1]:
+        sent, received = (
+            f"{columns[1][node]} of {columns[2][node]} chunks from {columns[0][node]} on"
+            for node in (send[message], recv[message])
+        )
+        raise flows.nodes.unclear(
+            int(send[message]),
+            f"sends {sent}, but {flows.nodes.name(int(recv[message]))} receives {received}",
+        )
 
 
 def _size(flows: Flows, count: Int64, whole: int) -> int:
@@ -68,10 +83,20 @@ def _size(flows: Flows, count: Int64, whole: int) -> int:
 def _demand(
     kind: str, group: Sequence[int], hints: Hints, size: int, whole: int
 ) -> Collective | None:
+    """The collective in so many chunks, as evenly cut as its size allows."""
     shares = PATTERNS[kind].shares(len(group))
-    if whole % shares == 0:
-        return Collective.of(kind, group, size, whole // shares, hints.root)
-    return all_reduce_of(group, size, whole) if kind == "all-reduce" else None
+    if size < whole:
+        raise InputError(f"{size} B cannot be cut in {whole} chunks, of which messages are")
+    for alignment in (DEFAULT_ALIGNMENT, 1):
+        if whole % shares == 0:
+            demand = Collective.of(kind, group, size, whole // shares, hints.root, alignment)
+        elif kind == "all-reduce":
+            demand = all_reduce_of(group, size, whole, alignment=alignment)
+        else:
+            return None
+        if len(demand.chunks) == whole:
+            return demand
+    return None
 
 
 def _summed(trace: TraceFlow, flows: Flows, group: Sequence[int]) -> Flows:

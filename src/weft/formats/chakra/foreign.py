@@ -57,6 +57,7 @@ class _Reader:
             raise InputError(f"the group names NPU {max(self._group)}, but there are {npus} traces")
         self._messages = match(nodes)
         self._trace = TraceFlow(nodes, self._messages)
+        self._told = False  # by numbers, what each message carries
 
     def read(self) -> Imported:
         outcome: Imported | FormatError | None = None  # of the first way
@@ -65,11 +66,15 @@ class _Reader:
             try:
                 found = way()
             except FormatError as error:
+                if way == self._by_labels and isinstance(error, UnclearError):
+                    raise
                 outcome = outcome or error
                 continue
             if found is not None and verify(found.algorithm):
                 return found
             outcome = outcome or found
+            if self._told:
+                break
         if not isinstance(outcome, Imported):
             assert outcome is not None
             raise outcome
@@ -86,9 +91,8 @@ class _Reader:
                 f"comes first; in order of the file {found.violation()}; give each message a tag "
                 "of its own",
             )
-        told = self._nodes.chunks is not None and not PATTERNS[self._kind].own_buffers
         one_chunk = (self._nodes.size[self._messages.send] == self._hints.size).all()
-        if not (told or one_chunk or out_of_reach(trace, found.algorithm.chunks)):
+        if not (self._told or one_chunk or out_of_reach(trace, found.algorithm.chunks)):
             raise UnclearError(
                 f"{self._path}: cannot tell whether this is right: as its messages were read "
                 f"{found.violation()}, but they may carry other chunks; {ADVICE}"
@@ -97,7 +101,12 @@ class _Reader:
     def _by_labels(self) -> Imported | None:
         flows = self._follow(parts=False)
         found = labelled(self._trace, flows, self._kind, self._group, self._hints)
-        return None if found is None else self._imported(*found)
+        if found is None:
+            return None
+        flows, chunks = found
+        # Numbers say it all, but for what sums have: that may have been too much to follow.
+        self._told = flows.by_row or not chunks.demand.chunks.reduce.any()
+        return self._imported(flows, chunks)
 
     def _through_sends(self) -> Imported | None:
         nodes = through_sends(self._nodes)
