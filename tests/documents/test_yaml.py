@@ -17,12 +17,12 @@ from weft.errors import FormatError
         ("1:" * 300_000 + "1", "1:" * 300_000 + "1"),
         ("2024-02-31", "2024-02-31"),  # no date
         ("=", "="),
-        ("1e5", "1e5"),  # as in YAML 1.1
+        ("1e5", 1e5),  # as in YAML 1.2, and so are the next five
         ("-17", -17),
-        ("1_000", 1000),
-        ("0x1F", 31),
-        ("0b101", 5),
-        ("017", 15),
+        ("017", 17),
+        ("1_000", "1_000"),
+        ("0x1F", "0x1F"),
+        ("0b101", "0b101"),
         ("-3.5e+3", -3500.0),
         (".5", 0.5),
         ("-.inf", float("-inf")),
@@ -39,7 +39,7 @@ def test_plain_values(text: str, value: object) -> None:
     assert load_yaml(text) == value
 
 
-@pytest.mark.parametrize("text", ["1", "-1.5", "0x_1", "true", "no", "null", "n", "x", "1.", "+5"])
+@pytest.mark.parametrize("text", ["1", "-1.5", "true", "no", "null", "n", "x", "1.", "1.5e+3"])
 def test_other_words_mean_what_yaml_says(text: str) -> None:
     assert load_yaml(text) == yaml.safe_load(text)
 
@@ -49,8 +49,6 @@ def test_other_words_mean_what_yaml_says(text: str) -> None:
     [
         ("9" * 100, "is no number of up to 99 digits"),
         ("9" * 5000, "is no number of up to 99 digits"),
-        ("0x" + "f" * 5000, "is no number of up to 99 digits"),
-        ("0x_", "'0x_' is no number"),
         ("9" * 200 + ".5", "is no number of up to 99 digits"),
         ("!!int '1:1'", "tags such as tag:yaml.org,2002:int have no place here"),
         ("!!float ''", "tags such as"),
@@ -60,6 +58,7 @@ def test_other_words_mean_what_yaml_says(text: str) -> None:
         ("{1: 2}", "a key is of type int; expected text"),
         ("{no: 2}", "a key is of type bool; expected text"),
         ("{[a]: 2}", "a key is of type seq; expected text"),
+        ("{c: 1, d: 2, c: 3}", "the key 'c' is there twice"),
     ],
 )
 def test_what_is_refused_is_named_with_its_line(value: str, message: str, tmp_path) -> None:

@@ -24,21 +24,18 @@ Path = Sequence[str | int]
 
 _SAFE_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
-# What a word without quotes is if it is no text, by the characters it may begin with. As JSON has
-# it, and the truth values and bases of YAML 1.1; no dates, no merges, and no numbers in base 60,
-# which take time by the square of their length.
+# What a word without quotes is if it is no text, by the characters it may begin with. Numbers as in
+# YAML 1.2, which most tools read, in base 10 only; the truth values of YAML 1.1 too; no dates, no
+# merges.
 _PLAIN = {
     "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     "bool": (
         r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
         list("yYnNtTfFoO"),
     ),
-    "int": (
-        r"[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)",
-        list("-+0123456789"),
-    ),
+    "int": (r"[-+]?[0-9]+", list("-+0123456789")),
     "float": (
-        r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
         r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
         list("-+0123456789."),
     ),
@@ -52,21 +49,25 @@ class _Loader(_SAFE_LOADER):  # type: ignore[misc]  # a class of one of two modu
 
     def number(self, node: Any) -> Any:
         """A whole number or another."""
-        make = self.construct_yaml_int if node.tag == f"{_TAG}int" else self.construct_yaml_float
-        try:
-            if len(node.value) <= MAX_DIGITS:
-                return make(node)
-        except (ValueError, ArithmeticError):  # 0x_
-            pass
+        if len(node.value) <= MAX_DIGITS:
+            # PyYAML's own would read a 0 at the beginning as base 8.
+            is_whole = node.tag == f"{_TAG}int"
+            return int(node.value) if is_whole else self.construct_yaml_float(node)
         problem = f"{quoted(node.value)} is no number of up to {MAX_DIGITS} digits"
         raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Keys are text: numbers can be chosen so that a table of them is slow."""
+        """Keys differ, and are text: numbers can be chosen so that a table of them is slow."""
+        seen = set()
         for key, _ in node.value:
+            problem = ""
             if key.tag != f"{_TAG}str":
                 problem = f"a key is of type {key.tag.removeprefix(_TAG)}; expected text"
+            elif key.value in seen:
+                problem = f"the key {quoted(key.value)} is there twice"
+            if problem:
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
