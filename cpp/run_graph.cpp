@@ -15,7 +15,7 @@ namespace {
 using chakra::Known;
 using chakra::Nodes;
 
-constexpr std::int64_t tags = 500'000'000;  // ASTRA-sim takes tags modulo this
+constexpr std::int32_t tags = 500'000'000;  // ASTRA-sim takes tags modulo this
 constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 constexpr std::uint64_t most_micros = std::uint64_t{1} << 42;  // 50 days: the clock's end
 
@@ -119,10 +119,14 @@ class Packer {
         if (tag < std::numeric_limits<std::int32_t>::min() ||
             tag > std::numeric_limits<std::uint32_t>::max())
             refuse(nodes_, node, "has tag " + std::to_string(tag) + "; expected 32 bits");
+        const auto tag_taken = static_cast<std::int32_t>(tag) % tags;
+        if (tag_taken < 0 && rules_ != RunRules::weft)
+            refuse(nodes_, node, "has tag " + std::to_string(tag) + ", which is below 0 as one of 32 "
+                                     "bits; ASTRA-sim aborts");
         if (rules_ == RunRules::plain) check_plain(node, sends);
         out_.amount.push_back(bytes);
         out_.peer.push_back(static_cast<std::int32_t>(peer));
-        out_.tag.push_back(static_cast<std::uint32_t>(tag) % tags);
+        out_.tag.push_back(tag_taken < 0 ? static_cast<std::uint32_t>(tag) % tags : tag_taken);
     }
 
     void check_plain(std::size_t node, bool sends) const {

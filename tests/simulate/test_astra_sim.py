@@ -230,6 +230,10 @@ def test_hangs_are_reported(tmp_path):
 IDLE = [node(0, COMP)]
 
 
+def tagged(tag):
+    return make(4, SEND, comm_dst=0, comm_size=99, comm_tag=tag)
+
+
 @pytest.mark.parametrize(
     ("ranks", "text", "how", "message"),
     [
@@ -257,7 +261,19 @@ IDLE = [node(0, COMP)]
         ([IDLE] * 2, FC2.replace("[2]", "[1]"), {}, "npus_count is 1"),
         ([IDLE] * 2, FC2.replace("FullyConnected", "Ring"), {}, "aborts on a Ring of 2"),
         ([IDLE] * 2, FC2.replace("FullyConnected", "Rong"), {}, "line 1: unknown topology"),
+        ([IDLE] * 2, FC2.replace("FullyConnected", "ring"), {}, "did you mean 'Ring'"),
         ([IDLE] * 2, FC2.replace("[50]", "[.nan]"), {}, "bandwidth of dimension 0 is nan"),
+        ([IDLE] * 2, FC2.replace("[50]", "[1e12]"), {}, r"expected 9.31e-10 to 9.31e\+08"),
+        (
+            [IDLE] * 2,
+            FC2.replace("[50]", "[0x10]"),
+            {},
+            "line 3: bandwidth is wrong: expected float, got str",
+        ),
+        ([IDLE] * 2, FC2.replace("[2]", "[2.0]"), {}, "line 2: npus_count is wrong: expected int"),
+        ([IDLE, [tagged(-3)]], FC2, {}, "node 4 has tag -3, .*; ASTRA-sim aborts"),
+        ([IDLE, [tagged(-3)]], FC2, {"aware": False}, "node 4 has tag -3, .*; ASTRA-sim aborts"),
+        ([IDLE, [tagged(-3)]], FC2, {"plain": True}, "node 4 has tag -3, .*; ASTRA-sim aborts"),
         ([IDLE] * 2, "weft: topology\n", {}, "is not a network file of ASTRA-sim"),
         (
             [IDLE, [make(4, SEND, comm_src=0, comm_dst=0, comm_size=9, comm_tag=0)]],

@@ -17,9 +17,9 @@ from weft.simulate.traces import read_ranks, running
 from weft.topology.astra import BYTES_PER_GB, AstraNetwork, astra_network
 
 _SHAPES = {
-    "ring": _core.AstraShape.ring,
-    "fullyconnected": _core.AstraShape.fully_connected,
-    "switch": _core.AstraShape.switched,
+    "Ring": _core.AstraShape.ring,
+    "FullyConnected": _core.AstraShape.fully_connected,
+    "Switch": _core.AstraShape.switched,
 }
 _NS_PER_S = 1_000_000_000
 
@@ -90,7 +90,7 @@ def _check_network(record: AstraNetwork, network: str | os.PathLike[str], *, awa
             f"{where}: {dimensions} dimensions; ASTRA-sim's congestion-aware backend takes one, "
             "the unaware one takes any number"
         )
-    if aware and record.topology[0].lower() == "ring" and record.npus_count[0] == 2:
+    if aware and record.topology[0] == "Ring" and record.npus_count[0] == 2:
         raise InputError(
             f"{where}: ASTRA-sim's congestion-aware backend aborts on a Ring of 2; "
             "use FullyConnected"
@@ -111,9 +111,7 @@ def _npus(group: Sequence[int] | None, there_are: int) -> list[int] | None:
 def dimensions_of(record: AstraNetwork) -> list[_core.AstraDimension]:
     """As ASTRA-sim computes them, in this order: its times come from these very doubles."""
     return [
-        _core.AstraDimension(
-            _SHAPES[kind.lower()], size, bandwidth * BYTES_PER_GB / _NS_PER_S, latency
-        )
+        _core.AstraDimension(_SHAPES[kind], size, bandwidth * BYTES_PER_GB / _NS_PER_S, latency)
         for kind, size, bandwidth, latency in zip(
             record.topology, record.npus_count, record.bandwidth, record.latency, strict=True
         )

@@ -19,7 +19,7 @@ from weft.topology.dimensions import Dimension, product
 from weft.topology.model import Topology
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, PS_PER_NS
 
-WIRING_OF = {"ring": "ring", "fullyconnected": "fc", "switch": "switch"}
+WIRING_OF = {"Ring": "ring", "FullyConnected": "fc", "Switch": "switch"}
 BYTES_PER_GB = 1 << 30
 
 
@@ -41,7 +41,7 @@ def build_astra(value: Any) -> Topology:
     """The network that the plain values of such a file describe. Raises `PlacedError`."""
     record, rates, delays = _checked(value)
     dimensions = [
-        Dimension(WIRING_OF[kind.lower()], size, i)
+        Dimension(WIRING_OF[kind], size, i)
         for i, (kind, size) in enumerate(zip(record.topology, record.npus_count, strict=True))
     ]
     name = "*".join(f"{d.wiring}:{d.size}" for d in dimensions)
@@ -61,8 +61,7 @@ def astra_network(value: Any) -> AstraNetwork:
 def _checked(value: Any) -> tuple[AstraNetwork, list[int], list[int]]:
     """The record, with bytes per second and picoseconds by dimension."""
     try:
-        # Not strict: YAML 1.1 reads 1e3 as text.
-        record = msgspec.convert(value, AstraNetwork, strict=False)
+        record = msgspec.convert(value, AstraNetwork)
     except msgspec.ValidationError as error:
         raise explain(error, Words()) from None
     count = len(record.npus_count)
@@ -74,7 +73,7 @@ def _checked(value: Any) -> tuple[AstraNetwork, list[int], list[int]]:
                 (field,),
             )
     for i, kind in enumerate(record.topology):
-        if kind.lower() not in WIRING_OF:
+        if kind not in WIRING_OF:
             raise PlacedError(str(unknown_name("topology", kind, WIRING_OF)), ("topology", i))
     rates = [
         _scaled(v, BYTES_PER_GB, 1, MAX_BANDWIDTH, ("bandwidth", i))
@@ -90,6 +89,9 @@ def _checked(value: Any) -> tuple[AstraNetwork, list[int], list[int]]:
 def _scaled(value: float, unit: int, least: int, most: int, path: tuple[str, int]) -> int:
     number = round(Fraction(value) * unit) if math.isfinite(value) else -1
     if not least <= number <= most:
-        expected = "a positive number" if least else "0 or more"
-        raise PlacedError(f"{path[0]} of dimension {path[1]} is {value}; expected {expected}", path)
+        raise PlacedError(
+            f"{path[0]} of dimension {path[1]} is {value}; "
+            f"expected {least / unit:.3g} to {most / unit:.3g}",
+            path,
+        )
     return number

@@ -78,7 +78,7 @@ case $binary in
 esac
 cd "$(dirname "$0")"
 
-set_of= network=network.yml ranks=@RANKS@
+set_of= network=network.yml ranks=@RANKS@ expected='@PLANNED@@PREDICTED@'
 @UNAWARE@
 files=$((2 * ranks + 64))
 open=$(ulimit -n)
@@ -105,12 +105,12 @@ if [ "$status" -ne 0 ] || [ "$finished" -ne "$ranks" ]; then
     exit 1
 fi
 latest=$(sed -n 's/.*\\] finished, \\([0-9]*\\) cycles.*/\\1/p' "$log/output" | sort -n | tail -n 1)
-echo "all $ranks ranks finished; the last after $latest ns@PLANNED@"
+echo "all $ranks ranks finished; the last after $latest ns$expected"
 """
 
 _UNAWARE = """\
 case $(basename "$binary") in
-    *[Uu]naware*) set_of=@SET@ network=unaware.yml ranks=@RANKS@ ;;
+    *[Uu]naware*) set_of=@SET@ network=unaware.yml ranks=@RANKS@ expected='@PLANNED@' ;;
 esac
 """
 
@@ -118,14 +118,21 @@ esac
 def run_script(
     ranks: int, unaware: tuple[str, int] | None, planned: int | None, predicted: int | None
 ) -> str:
-    """The script; `unaware` is the set of traces and how many ranks it has, if there is one."""
+    """The script, with the time predicted for the congestion-aware backend.
+
+    `unaware` is the set of traces for the other one and how many ranks it has, if there is one.
+    """
     other = ""
     if unaware is not None:
         prefix, count = unaware
         other = _UNAWARE.replace("@SET@", prefix).replace("@RANKS@", str(count))
-    time = "" if planned is None else f", planned {planned / 1000:.3f} ns"
-    if predicted is not None:
-        time += f", predicted {predicted} ns"
-    return (
-        _RUN.replace("@RANKS@", str(ranks)).replace("@UNAWARE@\n", other).replace("@PLANNED@", time)
-    )
+    words = {
+        "@UNAWARE@\n": other,
+        "@RANKS@": str(ranks),
+        "@PLANNED@": "" if planned is None else f", planned {planned / 1000:.3f} ns",
+        "@PREDICTED@": "" if predicted is None else f", predicted {predicted} ns",
+    }
+    script = _RUN
+    for word, text in words.items():
+        script = script.replace(word, text)
+    return script
