@@ -271,14 +271,51 @@ def test_local_steps_share_a_block_before_anything_is_refused(tmp_path, limited)
         exported(algorithm, tmp_path)
 
 
-def test_limits_are_checked_before_any_step_is_made(tmp_path, monkeypatch) -> None:
-    """Hundreds of thousands of rows are refused by counting; the number named does fit."""
-    algorithm = weft.synthesize("ring:8", "all-to-all", "64MiB", chunks=160).algorithm
+@pytest.mark.parametrize(
+    ("network", "kind", "chunks", "dialect"),
+    [
+        ("ring:8", "all-to-all", 160, "msccl"),
+        ("ring:8", "all-reduce", 600, "msccl"),
+        ("mesh:3x3", "all-reduce", 180, "rccl"),  # most of what comes is sent on twice, or never
+        ("h100:2", "all-reduce", 200, "rccl"),
+    ],
+)
+def test_limits_are_checked_before_any_step_is_made(
+    tmp_path, monkeypatch, network, kind, chunks, dialect
+) -> None:
+    """What cannot fit is refused by counting; the number of chunks named does fit."""
+    algorithm = weft.synthesize(network, kind, "64MiB", chunks=chunks).algorithm
     with monkeypatch.context() as patch:
         patch.setattr(writer, "moves_of", None)
-        with pytest.raises(InputError, match=r"cut a share in 127 chunks or fewer .it has 160."):
-            exported(algorithm, tmp_path)
-    exported(weft.synthesize("ring:8", "all-to-all", "64MiB", chunks=127).algorithm, tmp_path)
+        with pytest.raises(InputError, match=r"cut a share in \d+ chunks or fewer") as error:
+            exported(algorithm, tmp_path, dialect=dialect)
+    fit = int(re.search(r"in (\d+) chunks", str(error.value))[1])
+    assert chunks / 8 < fit < chunks
+    exported(
+        weft.synthesize(network, kind, "64MiB", chunks=fit).algorithm, tmp_path, dialect=dialect
+    )
+
+
+def test_what_turns_out_too_large_names_chunks_that_fit(tmp_path) -> None:
+    """Where messages that could go together do not, counting them once more tells."""
+    algorithm = weft.synthesize("fc:8", "all-reduce", "64MiB", chunks=300).algorithm
+    with pytest.raises(InputError, match=r"in 2\d\d chunks or fewer .it has 300.") as error:
+        exported(algorithm, tmp_path)
+    fit = int(re.search(r"in (\d+) chunks", str(error.value))[1])
+    exported(weft.synthesize("fc:8", "all-reduce", "64MiB", chunks=fit).algorithm, tmp_path)
+
+
+def test_lanes_are_as_many_as_blocks_are_too_long(tmp_path, monkeypatch) -> None:
+    """Few numbers of lanes are tried: each takes as long as writing the file."""
+    tried = []
+    spread = writer.spread
+    monkeypatch.setattr(
+        writer, "spread", lambda moves, lanes: tried.append(lanes) or spread(moves, lanes)
+    )
+    algorithm = weft.synthesize("mesh:3x3", "all-reduce", "64MiB", chunks=40).algorithm
+    exported(algorithm, tmp_path, dialect="rccl")
+    assert 2 <= len(tried) <= 3
+    assert tried[1] >= 1.5 * tried[0]
 
 
 def test_fusions_are_taken_apart_in_few_rounds(tmp_path, monkeypatch) -> None:
@@ -322,13 +359,12 @@ def test_too_many_peers_share_blocks(tmp_path, limited) -> None:
             r"share in \d chunks? or fewer .it has 6.",
         ),
         (
-            {"nodes": 20},
-            r"GPU 0 would have \d+ elements or more; msccl loads up to 20; cut a share in 2 chunks "
-            "or fewer",
+            {"nodes": 40},
+            r"GPU 0 would have \d+ elements or more; msccl loads up to 40; cut a share in \d chunk",
         ),
         (
             {"nodes": 6},
-            r"msccl loads up to 6; 1 chunk a share .it has 6. would be too many, so take fewer GPU",
+            r"msccl loads up to 6; take fewer GPUs: 1 chunk a share .it has 6. may be too many",
         ),
         ({"gpus": 3}, "4 GPUs; msccl loads up to 3"),
         ({"slots": 20}, "GPU 0 has 24 chunks in its input; msccl numbers up to 20; take fewer"),

@@ -307,7 +307,7 @@ WRONG = {
     ),
     "huge": (
         changed(all_reduce(), "gpus.0.scratch_chunks", 1 << 30),
-        "its buffers have 1073741840 chunks; Weft reads plans up to 2097152",
+        "its buffers have 1073741840 chunks; Weft reads plans up to 4194304",
     ),
     "negative": (
         changed(all_reduce(), f"{OPS}.5.dst_buff.0.index", -1),

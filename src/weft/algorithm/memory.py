@@ -84,6 +84,30 @@ def lay_out(algorithm: Algorithm, *, apart: bool = False) -> Memory:
     return _Layout(collective, algorithm.chunks, algorithm.transfers, apart=apart).memory()
 
 
+def writers(memory: Memory) -> Int64:
+    """The row that wrote what each row reads; -1 if none did."""
+    rows = memory.transfers
+    count = len(rows)
+    cells = [
+        (npu.astype(np.int64) * 8 + buffer) << 40 | slot
+        for npu, buffer, slot in (
+            (rows.src, memory.src_buffer, memory.src_slot),
+            (rows.dst, memory.dst_buffer, memory.dst_slot),
+        )
+    ]
+    # A row reads before it writes: of all uses of a cell in order, the last writing so far.
+    turn = np.concatenate([2 * np.arange(count), 2 * np.arange(count) + 1])
+    cell = np.concatenate(cells)
+    by = np.lexsort((turn, cell))
+    writer = np.where(turn[by] % 2 == 1, np.arange(2 * count), -1)
+    latest = np.maximum.accumulate(writer)
+    same = (latest >= 0) & (cell[by][latest] == cell[by])
+    causes = np.full(count, -1, dtype=np.int64)
+    reads = turn[by] % 2 == 0
+    causes[turn[by][reads] // 2] = np.where(same, turn[by][latest] // 2, -1)[reads]
+    return causes
+
+
 class _Layout:
     def __init__(
         self, collective: Collective, chunks: Chunks, rows: Transfers, *, apart: bool

@@ -12,7 +12,7 @@ from weft.formats.msccl.blocks import Block, Step
 from weft.formats.msccl.dialects import FEWER_PEERS, MAX_FUSED_SUMS, Dialect
 from weft.formats.msccl.document import BUFFERS, Type
 from weft.formats.msccl.moves import Order, Place
-from weft.formats.msccl.room import fewer_chunks, or_msccl
+from weft.formats.msccl.room import Messages, fewer_chunks, or_msccl
 from weft.formats.msccl.steps import READS_SRC, WRITES_DST
 from weft.formats.msccl.waiting import Spot, Waits, waits_of
 
@@ -122,7 +122,9 @@ def longest(gpus: list[Numbered]) -> int:
     return max((len(lines) for gpu in gpus for lines in gpu.lines), default=0)
 
 
-def check_limits(gpus: list[Numbered], dialect: Dialect, name: str, memory: Memory) -> None:
+def check_limits(
+    gpus: list[Numbered], dialect: Dialect, name: str, memory: Memory, messages: Messages
+) -> None:
     """Raise for the first limit of a runtime that is exceeded."""
     for number, gpu in enumerate(gpus):
         where = f"GPU {number}"
@@ -130,14 +132,13 @@ def check_limits(gpus: list[Numbered], dialect: Dialect, name: str, memory: Memo
             if len(lines) > dialect.steps:
                 raise InputError(
                     f"{where}, thread block {b} has {len(lines)} steps; {name} loads up to "
-                    f"{dialect.steps}; {fewer_chunks(memory, len(lines), dialect.steps)}"
+                    f"{dialect.steps}; {fewer_chunks(memory, messages, dialect)}"
                     f"{or_msccl(name)}"
                 )
         if len(gpu.blocks) > dialect.blocks:
             raise InputError(
                 f"{where} has {len(gpu.blocks)} thread blocks; {name} loads up to "
-                f"{dialect.blocks}; {fewer_chunks(memory, len(gpu.blocks), dialect.blocks)}"
-                f"{or_msccl(name)}"
+                f"{dialect.blocks}; {fewer_chunks(memory, messages, dialect)}{or_msccl(name)}"
             )
         if gpu.awaited > dialect.waited_for:
             raise InputError(
@@ -149,5 +150,5 @@ def check_limits(gpus: list[Numbered], dialect: Dialect, name: str, memory: Memo
         if others + steps > dialect.nodes:
             raise InputError(
                 f"{where} has {others + steps} elements; {name} loads up to {dialect.nodes}; "
-                f"{fewer_chunks(memory, steps, dialect.nodes - others)}"
+                f"{fewer_chunks(memory, messages, dialect)}"
             )

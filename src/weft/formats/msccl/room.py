@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.memory import Memory
+from weft.algorithm.memory import Memory, writers
 from weft.errors import InputError
 from weft.formats.msccl.dialects import Dialect
+from weft.formats.msccl.moves import Move
 
 Int64 = NDArray[np.int64]
 
+_MORE = 1.15  # lanes are not equally long, some steps need a nop, and fewer chunks share less
 
-def fewer_chunks(memory: Memory, needed: int, room: int) -> str:
-    """What to do about `needed` steps where there is room for so many."""
+
+def fewer_chunks(memory: Memory, messages: Messages, dialect: Dialect) -> str:
+    """What to do about too many steps: how many chunks fit, even if no two steps become one."""
     collective = memory.collective
     now = collective.chunks_per_share
-    fit = now * max(room, 0) // needed
     if collective.parts is not None:
         return "take fewer chunks"
+    fit = bisect_left(range(1, now), 1, key=lambda n: not messages.fit(n / now, dialect))
     if fit == 0:
-        return f"1 chunk a share (it has {now}) would be too many, so take fewer GPUs"
+        return f"take fewer GPUs: 1 chunk a share (it has {now}) may be too many"
     return f"cut a share in {fit} chunk{'s' * (fit > 1)} or fewer (it has {now})"
 
 
@@ -36,53 +40,113 @@ def check_room(memory: Memory, dialect: Dialect, name: str) -> None:
 
     Whatever fits may still turn out too large: waits are not counted here.
     """
-    messages = _messages(memory, dialect.count)
-    gpus = len(memory.ranks)
-    sends, receives, fusable = (
-        np.bincount(end, weights=steps, minlength=gpus).astype(np.int64)
-        for end, steps in (
-            (messages.src, messages.steps),
-            (messages.dst, messages.steps),
-            (messages.src, messages.fusable),
-        )
-    )
-    steps = sends + receives - np.minimum(fusable, receives)
-    blocks = _blocks(messages, gpus, dialect.steps)
-    elements = 1 + gpus + blocks + steps
+    messages = _fewest_messages(memory, dialect.count)
+    blocks = messages.least_blocks(dialect.steps)
+    elements = 1 + messages.gpus + blocks + messages.least_steps()
     gpu = int(elements.argmax())
     if elements[gpu] > dialect.nodes:
-        room = dialect.nodes - int(elements[gpu] - steps[gpu])
         raise InputError(
             f"GPU {gpu} would have {elements[gpu]} elements or more; {name} loads up to "
-            f"{dialect.nodes}; {fewer_chunks(memory, int(steps[gpu]), room)}"
+            f"{dialect.nodes}; {fewer_chunks(memory, messages, dialect)}"
         )
     gpu = int(blocks.argmax())
     if blocks[gpu] > dialect.blocks:
-        peers = int(_blocks(messages, gpus, 1 << 31)[gpu])
+        peers = int(messages.least_blocks(1 << 31)[gpu])
         what = f"GPU {gpu} would need {blocks[gpu]} thread blocks or more; {name} loads up to "
         if peers > dialect.blocks:
             raise InputError(
                 f"{what}{dialect.blocks}, and it talks to {peers} others, each of which needs one; "
                 f"take an algorithm in which a GPU talks to fewer others{or_msccl(name)}"
             )
-        chunks = fewer_chunks(memory, int(blocks[gpu]), dialect.blocks)
+        chunks = fewer_chunks(memory, messages, dialect)
         raise InputError(
             f"{what}{dialect.blocks} of {dialect.steps} steps; {chunks}{or_msccl(name)}"
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Messages:
-    """Messages as few as can be, by connection; how many steps, and how many may be fused."""
+class Messages:
+    """How much goes from where to where.
 
+    Attributes
+    ----------
+    src, dst, steps
+        From where to where, and how many steps at each end.
+    sent_on, passed_on
+        How many steps may send what another message brought, and bring what another sends.
+    """
+
+    gpus: int
     src: Int64
     dst: Int64
     steps: Int64
-    fusable: Int64
+    sent_on: Int64
+    passed_on: Int64
+
+    @staticmethod
+    def of(moves: list[Move], gpus: int) -> Messages:
+        """Of moves, each of which is a step at both ends; none is passed on."""
+        ends = [(move.src, move.dst) for move in moves if not move.local]
+        src, dst = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        return Messages(gpus, src, dst, *np.array([1, 0, 0])[:, None].repeat(len(src), axis=1))
+
+    def least_steps(self) -> Int64:
+        """Steps of each GPU at least: one may receive and send on."""
+        fused = np.minimum(self._at(self.src, self.sent_on), self._at(self.dst, self.passed_on))
+        return self._steps - fused
+
+    def least_blocks(self, steps: int) -> Int64:
+        """Blocks of each GPU at least: each has one other to send to and one to receive from."""
+        src, dst, length = self._connections()
+        lanes = -(-length // steps)
+        most: Int64 = np.maximum(self._at(src, lanes), self._at(dst, lanes))
+        return most
+
+    def fit(self, part: float, dialect: Dialect) -> bool:
+        """Whether a part of all messages surely fits, if no step receives and sends on."""
+        src, dst, length = self._connections()
+        length = np.ceil(length * part * _MORE).astype(np.int64)
+        ends = [self._at(end, np.ones_like(length)) for end in (src, dst)]
+        apart, shared = sum(ends), np.maximum(*ends)
+        steps = np.ceil(self._steps * part * _MORE)
+        longest = self._longest(src, dst, length)
+        for lanes in range(1, dialect.channels + 1):
+            is_shared = lanes * apart > dialect.blocks
+            blocks = lanes * np.where(is_shared, shared, apart)
+            lengths = -(-longest * (1 + is_shared) // lanes)
+            if (
+                (blocks <= dialect.blocks).all()
+                and (lengths <= dialect.steps).all()
+                and (1 + self.gpus + blocks + steps <= dialect.nodes).all()
+            ):
+                return True
+        return False
+
+    @property
+    def _steps(self) -> Int64:
+        return self._at(self.src, self.steps) + self._at(self.dst, self.steps)
+
+    def _connections(self) -> tuple[Int64, Int64, Int64]:
+        """Source, destination and steps of each connection."""
+        found, at = np.unique(self.src * self.gpus + self.dst, return_inverse=True)
+        length = np.bincount(at, weights=self.steps, minlength=len(found)).astype(np.int64)
+        return found // self.gpus, found % self.gpus, length
+
+    def _longest(self, src: Int64, dst: Int64, length: Int64) -> Int64:
+        """The steps of the longest connection of each GPU."""
+        most = np.zeros(self.gpus, dtype=np.int64)
+        for end in (src, dst):
+            np.maximum.at(most, end, length)
+        return most
+
+    def _at(self, end: Int64, count: Int64) -> Int64:
+        """Sums by GPU."""
+        return np.bincount(end, weights=count, minlength=self.gpus).astype(np.int64)
 
 
-def _messages(memory: Memory, most: int) -> _Messages:
-    rows = memory.transfers
+def _fewest_messages(memory: Memory, most: int) -> Messages:
+    """As few messages as can be, of `most` units a step."""
+    rows, gpus = memory.transfers, len(memory.ranks)
     remote = np.flatnonzero(rows.src != rows.dst)
     by = remote[np.lexsort((rows.dst[remote], rows.src[remote]))]
     src, dst = rows.src[by].astype(np.int64), rows.dst[by].astype(np.int64)
@@ -94,41 +158,29 @@ def _messages(memory: Memory, most: int) -> _Messages:
         joins[1:] &= slot[1:] == slot[:-1] + units[:-1]
     first = np.flatnonzero(~joins)
     if not len(first):
-        none = np.zeros(0, dtype=np.int64)
-        return _Messages(none, none, none, none)
+        return Messages.of([], gpus)
     steps = -(-np.add.reduceat(units, first) // most)
-    passed = np.logical_or.reduceat(_passed_on(memory)[by], first)
-    return _Messages(src[first], dst[first], steps, steps * passed)
+    sent_on, passed_on = (
+        steps * np.logical_or.reduceat(may[by], first) for may in _fusable(memory)
+    )
+    return Messages(gpus, src[first], dst[first], steps, sent_on, passed_on)
 
 
-def _passed_on(memory: Memory) -> NDArray[np.bool_]:
-    """Whether each row may send on, in one step, what came to its source.
+def _fusable(memory: Memory) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of each row, whether it may send what another brought, and bring what another sends.
 
-    Copies do so only if they are stored in the same place here and there.
+    Copies do so in one step only if they are stored in the same place here and there; sums that a
+    local row makes of what came may do so too.
     """
     rows = memory.transfers
-    cells = [
-        (npu.astype(np.int64) * 8 + buffer) << 40 | slot
-        for npu, buffer, slot in (
-            (rows.src, memory.src_buffer, memory.src_slot),
-            (rows.dst, memory.dst_buffer, memory.dst_slot),
-        )
-    ]
-    came: NDArray[np.bool_] = np.isin(cells[0], cells[1][rows.src != rows.dst])
+    brought = writers(memory)
+    onward = (brought >= 0) & (rows.src != rows.dst)
     if not rows.reduce.any():
-        came &= memory.src_buffer == memory.dst_buffer
-        came &= memory.src_slot == memory.dst_slot
-    return came
-
-
-def _blocks(messages: _Messages, gpus: int, steps: int) -> Int64:
-    """Thread blocks of each GPU at least: each has one other to send to and one to receive from."""
-    connection, at = np.unique(messages.src * gpus + messages.dst, return_inverse=True)
-    length = np.bincount(at, weights=messages.steps, minlength=len(connection)).astype(np.int64)
-    lanes = -(-length // steps)
-    sending, receiving = (
-        np.bincount(end, weights=lanes, minlength=gpus).astype(np.int64)
-        for end in (connection // gpus, connection % gpus)
-    )
-    most: Int64 = np.maximum(sending, receiving)
-    return most
+        onward &= memory.src_buffer == memory.dst_buffer
+        onward &= memory.src_slot == memory.dst_slot
+    passed = np.zeros(len(rows), dtype=np.bool_)
+    passed[brought[onward]] = True
+    local = np.flatnonzero(passed & (rows.src == rows.dst))
+    if len(local):  # what it adds may have come in any message
+        passed[:] = True
+    return onward, passed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from weft.algorithm import Algorithm
@@ -18,7 +17,7 @@ from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
 from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
 from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
-from weft.formats.msccl.room import check_room
+from weft.formats.msccl.room import Messages, check_room
 from weft.formats.msccl.running import Patience, take_apart
 
 
@@ -56,7 +55,7 @@ def write(
         order = order_of(moves)
         dropped = add_dependencies(order, moves, memory.transfers)
     gpus, channels = _gpus(moves, order, len(memory.ranks), runtime)
-    check_limits(gpus, runtime, dialect, memory)
+    check_limits(gpus, runtime, dialect, memory, Messages.of(moves, len(gpus)))
     lines = [heading.start(channels)]
     for number, gpu in enumerate(gpus):
         lines += [heading.gpu(number, gpu.scratch), *texts(gpu), "  </gpu>"]
@@ -85,35 +84,30 @@ def _gpus(
     Where blocks would get too long, the messages between two GPUs are spread over several
     connections, which are on channels of their own.
     """
+    lengths = Counter((move.src, move.dst) for move in moves if not move.local)
+    lanes = min(max(1, -(-max(lengths.values(), default=0) // dialect.steps)), dialect.channels)
     found: list[Numbered] = []
     channels = 0
-    for lanes in _lanes(moves, dialect):
-        blocks = _running(moves, order, lanes, dialect.blocks)
+    while True:
+        blocks = _running(moves, order, spread(moves, lanes), dialect.blocks)
         if not assign_channels(blocks, dialect):
             if not found:
                 raise InputError(
                     f"the connections between GPUs need more than {dialect.channels} channels of "
                     f"{dialect.peers} peers; {FEWER_PEERS}"
                 )
-            break
+            return found, channels
         by_gpu: list[list[Block]] = [[] for _ in range(count)]
         for block in blocks:
             by_gpu[block.gpu].append(block)
         found = [numbered(each, order) for each in by_gpu]
         channels = 1 + max((block.channel for block in blocks), default=0)
-        if longest(found) <= dialect.steps or max(map(len, by_gpu)) > dialect.blocks:
-            break
-    return found, channels
-
-
-def _lanes(moves: list[Move], dialect: Dialect) -> Iterator[list[int]]:
-    """Lanes of chunks to try: first as few as give every message a step, then more and more."""
-    lengths = Counter((move.src, move.dst) for move in moves if not move.local)
-    count = max(1, -(-max(lengths.values(), default=0) // dialect.steps))
-    while count < dialect.channels:
-        yield spread(moves, count)
-        count = max(count + 1, count * 5 // 4)
-    yield spread(moves, dialect.channels)
+        steps = longest(found)
+        too_many = max(map(len, by_gpu)) > dialect.blocks
+        if steps <= dialect.steps or too_many or lanes == dialect.channels:
+            return found, channels
+        # With twice as many lanes, blocks are half as long at best.
+        lanes = min(-(-lanes * steps // dialect.steps), dialect.channels)
 
 
 def _running(moves: list[Move], order: Order, lanes: list[int], most: int) -> list[Block]:

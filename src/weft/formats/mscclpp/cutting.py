@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from weft.errors import InputError
 from weft.formats.mscclpp.schema import Plan
 
-MAX_CELLS = 1 << 21
-"""Chunks of all buffers of all GPUs; a plan has some thousands."""
+MAX_CELLS = 1 << 22
+"""Chunks of all buffers of all GPUs; a plan has thousands, and groups of blocks cut them finer."""
 MAX_MOVES = 1 << 21
 """Chunks that all operations read and write."""
 

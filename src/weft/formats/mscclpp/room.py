@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Transfers
-from weft.algorithm.memory import Memory
+from weft.algorithm.memory import Memory, writers
 from weft.errors import InputError
 from weft.formats.mscclpp.limits import A_LANE, MAX_OPERATIONS
 
 Int64 = NDArray[np.int64]
+
+_SURELY = 0.85  # of the chunks that would fit if the last were no more work than the first
 
 
 def too_many(memory: Memory, most: int, fits: float) -> InputError:
     """What to say if only a part of all rows fits in the thread blocks that run at once."""
     collective = memory.collective
     now = collective.chunks_per_share
-    fit = int(now * fits)
+    fit = int(now * fits * (_SURELY if now * fits >= 2 else 1))
     if collective.parts is not None:
         advice = "cut the collective in fewer chunks"
     elif fit:
@@ -34,7 +36,7 @@ def too_many(memory: Memory, most: int, fits: float) -> InputError:
 
 def room_for(memory: Memory, most_blocks: int, together: int, *, ports: bool) -> float:
     """The part of all rows that has room at most, if so many go together; 1 if all may have."""
-    operations = _operations(memory, _causes(memory), together, put=3 if ports else 4)
+    operations = _operations(memory, writers(memory), together, put=3 if ports else 4)
     return min(1.0, most_blocks * MAX_OPERATIONS / max(1, int(operations.max())))
 
 
@@ -95,27 +97,3 @@ def _firsts(memory: Memory, causes: Int64, together: int) -> list[int]:
             latest[lane] = row, 1
             found.append(row)
     return found
-
-
-def _causes(memory: Memory) -> Int64:
-    """The row that wrote what each row reads; -1 if none did."""
-    rows = memory.transfers
-    count = len(rows)
-    cells = [
-        (npu.astype(np.int64) * 8 + buffer) << 40 | slot
-        for npu, buffer, slot in (
-            (rows.src, memory.src_buffer, memory.src_slot),
-            (rows.dst, memory.dst_buffer, memory.dst_slot),
-        )
-    ]
-    # A row reads before it writes: of all uses of a cell in order, the last writing so far.
-    turn = np.concatenate([2 * np.arange(count), 2 * np.arange(count) + 1])
-    cell = np.concatenate(cells)
-    by = np.lexsort((turn, cell))
-    writer = np.where(turn[by] % 2 == 1, np.arange(2 * count), -1)
-    latest = np.maximum.accumulate(writer)
-    same = (latest >= 0) & (cell[by][latest] == cell[by])
-    causes = np.full(count, -1, dtype=np.int64)
-    reads = turn[by] % 2 == 0
-    causes[turn[by][reads] // 2] = np.where(same, turn[by][latest] // 2, -1)[reads]
-    return causes
