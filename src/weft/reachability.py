@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +25,9 @@ def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
             allowed = chunks.members(int(chunks.reach[chunk]))
             network = topology.without(npus=np.setdiff1d(topology.members, allowed))
             why += f" through its group of {len(allowed)} NPUs, and relaying outside is forbidden"
+        pairs: Iterable[tuple[np.int32 | None, np.int32 | None]]
         if chunks.reduce[chunk]:  # what every holder has must get to every taker
-            pairs = [(_lonely(network, npu[None], holders, reverse=True), npu) for npu in takers]
+            pairs = ((_lonely(network, npu[None], holders, reverse=True), npu) for npu in takers)
         else:
             pairs = [(holders[0], _lonely(network, holders, takers, reverse=False))]
         for source, target in pairs:
@@ -39,6 +42,18 @@ def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
         f"switches on their way (from {room} B), which forward whole chunks only; use more chunks "
         "or cut-through"
     )
+
+
+def check_first_chunk(topology: Topology, chunks: Chunks) -> None:
+    """Raise if not even the first chunk has a way: found at once, where planning takes long."""
+    if not len(chunks) or chunks.reach[0] >= 0:
+        return
+    ends = [chunks.members(int(number[0])) for number in (chunks.pre, chunks.post)]
+    near, far = ends[::-1] if chunks.reduce[0] else ends
+    if chunks.reduce[0] or len(near) == 1:
+        lonely = _lonely(topology, near[:1], far, reverse=bool(chunks.reduce[0]))
+        if lonely is not None:
+            raise unreachable(topology, chunks)
 
 
 def _lonely(

@@ -12,6 +12,8 @@ from weft.baselines import baseline
 from weft.bound import quick_bound
 from weft.clock import check_clock, fits_clock
 from weft.collective import Chunks, Collective
+from weft.memory import check_table
+from weft.reachability import check_first_chunk
 from weft.synthesis.engines import Settings, plan, plan_any
 from weft.synthesis.mending import can_mend, plan_mended
 from weft.synthesis.periodic import plan_periodic, suits_periodic
@@ -89,6 +91,7 @@ def worth_searching(topology: Topology, alike: Algorithm, floor: float) -> bool:
 
 def searched(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """The same without what only networks have that look alike from every NPU."""
+    check_first_chunk(topology, demands[0].chunks)
     if settings.method == "rounds":
         return plan_rounds(topology, settings, demands)
     if settings.method == "periodic":
@@ -119,8 +122,9 @@ def _compact(topology: Topology, settings: Settings, demands: Sequence[Collectiv
 def _listed(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """The same as a table of transfers."""
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
-    first = timed(topology, settings, demands, *_phases(topology, settings, demands, chunks))
     deliveries = _deliveries(chunks)
+    check_table(deliveries - len(chunks))
+    first = timed(topology, settings, demands, *_phases(topology, settings, demands, chunks))
     if settings.method != "auto" or deliveries > _MOST_DELIVERIES:
         return first
     few = deliveries <= _FEW_DELIVERIES
