@@ -6,7 +6,9 @@ import errno
 import os
 import random
 import re
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -42,6 +44,10 @@ while n != times:
 def writer(target: Path, stamp: int, times: int, exchange: bool) -> subprocess.Popen[bytes]:
     args = [str(target), *map(str, (stamp, times, int(exchange)))]
     return subprocess.Popen([sys.executable, "-c", WRITER, *args], stderr=subprocess.PIPE)
+
+
+def refuse(_one: Path, _other: Path) -> None:
+    raise OSError(errno.ENOSYS, "no")
 
 
 def write_until_killed(target: Path, text: str, deadly: int) -> int:
@@ -169,9 +175,6 @@ def test_a_living_writer_is_left_alone(tmp_path: Path) -> None:
 def test_what_goes_wrong_between_two_steps_is_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_one: Path, _other: Path) -> None:
-        raise OSError(errno.ENOSYS, "no")
-
     monkeypatch.setattr(folders, "_exchange", refuse)
     target, rename = tmp_path / "out", Path.rename
 
@@ -210,6 +213,45 @@ def test_a_folder_that_is_replaced_under_its_reader_is_read_again(
     monkeypatch.setattr(folders, "_TRIES", 5)
     with pytest.raises(FormatError, match="again and again"):
         read_whole(target, restless)
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o2770, 0o555])
+@pytest.mark.parametrize("exchange", [False, True])
+def test_a_replaced_folder_keeps_its_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool, mode: int
+) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "part0").write_text("old")
+    target.chmod(mode)
+    if not exchange:
+        monkeypatch.setattr(folders, "_exchange", refuse)
+    with new_folder(target, OURS) as place:
+        (place / "part0").write_text("new")
+    assert (target / "part0").read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_interrupt_while_clearing_up_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, calls = shutil.rmtree, []
+
+    def interrupted(place: Path, **options: bool) -> None:
+        calls.append(place)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(place, **options)
+
+    target = tmp_path / "out"
+    write(target, "old")
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(target, "new")
+    assert len(calls) == 2
+    assert content(target) == "new"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_errors_of_a_folder_that_stays_are_told_at_once(tmp_path: Path) -> None:

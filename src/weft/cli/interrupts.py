@@ -8,26 +8,45 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from types import FrameType
 
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+_SOON_S = 0.001
 _heeded = signal.SIGINT
 
 
 def heed_termination() -> None:
     """Let SIGTERM, as of schedulers and ``timeout``, end the command as Ctrl-C does."""
-    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # ignored is ignored
-        signal.signal(signal.SIGTERM, _terminate)
+    for number in _WORDS:
+        # What is ignored stays so.
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _end)
 
 
-def _terminate(_number: int, _frame: object) -> None:
+def _end(number: int, frame: FrameType | None) -> None:
     global _heeded
-    _heeded = signal.SIGTERM
+    if number in _WORDS:
+        _heeded = signal.Signals(number)
+    if _imports(frame):
+        # Modules in C may abort, and locks be lost, if an exception comes now.
+        signal.signal(signal.SIGALRM, _end)
+        signal.setitimer(signal.ITIMER_REAL, _SOON_S)
+        return
     raise KeyboardInterrupt
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def ignore_more() -> None:
     """Let nothing more break off the way out."""
-    for number in _WORDS:
+    for number in (*_WORDS, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
 
 

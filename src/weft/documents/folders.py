@@ -12,9 +12,9 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,6 +46,8 @@ def new_folder(folder: Path, ours: re.Pattern[str]) -> Iterator[Path]:
         _clear(target)
         with _scratch(target) as place:
             yield place
+            with suppress(FileNotFoundError):
+                place.chmod(stat.S_IMODE(target.stat().st_mode))
             _sync_all(place)
             _put(place, target)
             sync(target.parent)
@@ -123,10 +125,15 @@ def _scratch(target: Path) -> Iterator[Path]:
                 lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
         yield place
     finally:
-        if place != target:
-            shutil.rmtree(place, ignore_errors=True)
-        if lock >= 0:
-            os.close(lock)
+        try:
+            if place != target:
+                _remove(place)
+        except KeyboardInterrupt:  # it may come this late
+            _remove(place)
+            raise
+        finally:
+            if lock >= 0:
+                os.close(lock)
 
 
 def _sibling(target: Path, kind: str) -> Path:
@@ -150,7 +157,7 @@ def _clear(target: Path) -> None:
         _put_back(target)
     for old in _siblings(target, "old"):
         _remove_old(target, old)
-    remove_dead(_siblings(target, "new"), partial(shutil.rmtree, ignore_errors=True))
+    remove_dead(_siblings(target, "new"), _remove)
 
 
 def _put_back(target: Path) -> None:
@@ -166,7 +173,13 @@ def _remove_old(target: Path, old: Path) -> None:
     place = _sibling(target, "new")
     with suppress(FileNotFoundError):  # another removed it, or put it back
         old.rename(place)
-        shutil.rmtree(place, ignore_errors=True)
+        _remove(place)
+
+
+def _remove(place: Path) -> None:
+    with suppress(OSError):
+        place.chmod(0o700)  # it may be a folder that nobody was to change
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def _sync_all(place: Path) -> None:
