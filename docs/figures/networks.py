@@ -292,7 +292,7 @@ def facts(network: Topology) -> Iterator[tuple[str, str]]:
     found = summarize(network)
     yield "NPUs, switches", f"{found.npus}, {found.switches}"
     yield "directed links", str(found.links)
-    yield "diameter", f"{found.diameter} links"
+    yield "diameter", f"{found.diameter} link{'s' * (found.diameter != 1)}"
     most = "" if found.bisection_exact else "at most "
     yield "bisection", f"{most}{format_bandwidth(found.bisection or 0)}"
     into = dict.fromkeys(map(format_bandwidth, (found.ingress_min, found.ingress_max)))

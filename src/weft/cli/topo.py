@@ -87,4 +87,4 @@ def _diameter(summary: TopologySummary) -> str:
     if summary.unreachable is not None:
         return "none: NPU {} cannot reach NPU {}".format(*summary.unreachable)
     least = "" if summary.diameter_exact else "at least "
-    return f"{least}{summary.diameter} links"
+    return f"{least}{summary.diameter} link{'s' * (summary.diameter != 1)}"
