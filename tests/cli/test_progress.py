@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
+import pytest
+
 from weft import _core, synthesize
-from weft.cli.progress import Sight
+from weft.cli import progress as progress_module
+from weft.cli.progress import Sight, run
 
 
 class Heard(_core.Progress):
@@ -90,3 +96,28 @@ def test_stages_of_a_large_all_to_all() -> None:
     stages, done, total = (int(word) for word in begun.phases[1].split() if word.isdigit())
     assert stages >= 2
     assert done == total > 0
+
+
+def test_an_interrupt_as_the_work_begins_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that is still at work when the interpreter ends would abort the process."""
+    begin = threading.Thread.start
+
+    def start(self: threading.Thread) -> None:
+        begin(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # it is set on the way
+    monkeypatch.setattr(progress_module, "ignore_more", lambda: None)
+    cleared_up = []
+
+    def work(_progress: _core.Progress) -> None:
+        try:
+            while True:
+                time.sleep(0.001)
+        finally:
+            cleared_up.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        run("working", work)
+    assert cleared_up

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from types import FrameType
 
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -16,7 +17,7 @@ _heeded = signal.SIGINT
 
 
 def heed_termination() -> None:
-    """Let SIGTERM, as of schedulers and ``timeout``, end the command as Ctrl-C does."""
+    """Let Ctrl-C, and SIGTERM as of schedulers and ``timeout``, end the command."""
     for number in _WORDS:
         # What is ignored stays so.
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
@@ -27,12 +28,13 @@ def _end(number: int, frame: FrameType | None) -> None:
     global _heeded
     if number in _WORDS:
         _heeded = signal.Signals(number)
-    if _imports(frame):
-        # Modules in C may abort, and locks be lost, if an exception comes now.
-        signal.signal(signal.SIGALRM, _end)
-        signal.setitimer(signal.ITIMER_REAL, _SOON_S)
-        return
-    raise KeyboardInterrupt
+    if not _imports(frame):
+        raise KeyboardInterrupt
+    # Modules in C may abort, and locks be lost, if an exception comes now.
+    if threading.active_count() == 1:
+        leave_at_once()
+    signal.signal(signal.SIGALRM, _end)
+    signal.setitimer(signal.ITIMER_REAL, _SOON_S)
 
 
 def _imports(frame: FrameType | None) -> bool:
@@ -62,5 +64,5 @@ def farewell() -> int:
 
 
 def leave_at_once() -> None:
-    """End without waiting for threads that do not end."""
+    """End without waiting for anything: threads that do not end, or an import."""
     os._exit(farewell())

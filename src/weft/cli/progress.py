@@ -46,10 +46,11 @@ def run(title: str | Callable[[], str], work: Callable[[Progress], T]) -> T:
 
     worker = threading.Thread(target=body, daemon=True)
     try:
-        worker.start()
-    except RuntimeError:  # no threads to be had: then without a bar
-        return work(progress)
-    try:
+        try:
+            worker.start()
+        except RuntimeError:  # no threads to be had: then without a bar
+            ended.set()
+            return work(progress)
         if not ended.wait(_PATIENCE_S) and sys.stderr.isatty():
             with suppress(RuntimeError):  # the bar has a thread too
                 _show(title, ended, progress)
