@@ -113,6 +113,13 @@ def test_unreachable(kind: str, apart: str) -> None:
         weft.synthesize(network, kind, 1000, root=root)
 
 
+def test_routes_that_happen_to_be_the_first_links() -> None:
+    """Behind a switch, a plan of one route over link 0 was taken for a plan by numbers of links."""
+    ends = [1, 0, 2, 0, 2, 1], [0, 2, 1, 1, 0, 2]
+    network = Topology.from_links("two and a switch", 2, *ends, GB_S, US, switches=1)
+    check(weft.synthesize(network, "all-reduce", 3, chunks=2))
+
+
 @pytest.mark.parametrize("kind", ["all-gather", "reduce-scatter", "all-reduce", "broadcast"])
 def test_a_million_npus_without_links_are_refused_at_once(kind: str, monkeypatch) -> None:
     """Not after planning for them, which takes memory for every NPU and chunk."""

@@ -61,7 +61,11 @@ class Routes:
     def are_links(self) -> bool:
         """Whether each route is one link, with the link's number."""
         count = len(self.links)
-        return len(self) == count and bool((self.links == np.arange(count)).all())
+        return (
+            len(self) == count
+            and bool((self.links == np.arange(count)).all())
+            and bool((self.offsets == np.arange(count + 1)).all())
+        )
 
     def crossed(self, route: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The links of each of these routes, one after the other: places in `route`, and links."""

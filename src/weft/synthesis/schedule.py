@@ -65,8 +65,9 @@ class Schedule:
         order = np.argsort(-self.end, kind="stable")
         last = self.time
         route = self.route[order]
-        if self.routes.are_links:
-            routes, route = self.routes, route if twin is None else twin[route]
+        # Where there are switches, the few routes in use may happen to be the first links.
+        if self.routes.are_links and twin is not None and len(self.routes) == len(twin):
+            routes, route = self.routes, twin[route]
         else:
             routes = _reversed_routes(self.routes, twin)
         return Schedule(
