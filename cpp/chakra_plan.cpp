@@ -22,7 +22,12 @@ struct Plan::Rank {
 
     void add(NodeType type) { nodes.add(nodes.size(), type); }
     void wait(std::int32_t node) { nodes.data.ids.push_back(static_cast<std::uint64_t>(node)); }
-    void hold(std::int32_t node) { nodes.ctrl.ids.push_back(static_cast<std::uint64_t>(node)); }
+    void hold(std::int32_t node) {
+        const auto id = static_cast<std::uint64_t>(node);
+        const auto first = nodes.ctrl.ids.begin() + nodes.ctrl.offsets.back();
+        if (std::find(first, nodes.ctrl.ids.end(), id) == nodes.ctrl.ids.end())
+            nodes.ctrl.ids.push_back(id);
+    }
     void close() {
         nodes.ctrl.close();
         nodes.data.close();
@@ -41,7 +46,9 @@ Plan::Plan(Transfers transfers, std::int32_t npus, Pace pace)
     for (std::int32_t row = 0; row < count; ++row) {
         ++offsets_[table_.src[row] + 1];
         if (table_.dst[row] != table_.src[row]) ++offsets_[table_.dst[row] + 1];
+        else keeps_readers_ = true;
     }
+    keeps_readers_ |= table_.has_deps();
     std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
     rows_.resize(static_cast<std::size_t>(offsets_.back()));
     std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);
@@ -106,9 +113,11 @@ void Plan::add_local(Rank& rank, std::int32_t row) {
     rank.nodes.set(comm_tag, row);
     wait_for_writer(rank, from);
     if (table_.reduce[row] && to != from) wait_for_writer(rank, to);
+    wait_for_readers(rank, to);
     wait_for_rows(rank, row);
     rank.close();
-    writer(to) = rank.newest();
+    note_reader(rank, from);
+    note_writer(rank, to);
 }
 
 void Plan::add_send(Rank& rank, std::int32_t row) {
@@ -121,6 +130,7 @@ void Plan::add_send(Rank& rank, std::int32_t row) {
     if (gated(row)) rank.hold(opened);
     else wait_for_rows(rank, row);
     rank.close();
+    note_reader(rank, table_.reads(row));
 }
 
 // Nothing but control: data dependencies are the same with gates and without.
@@ -136,6 +146,8 @@ void Plan::add_receive(Rank& rank, std::int32_t row) {
     rank.add(comm_recv);
     rank.nodes.set(comm_src, table_.src[row]);
     set_message(rank, row);
+    const std::int32_t to = table_.writes(row);
+    if (!table_.reduce[row]) wait_for_readers(rank, to);
     wait_for_rows(rank, row);
     rank.close();
     if (delayed(row)) {
@@ -145,14 +157,15 @@ void Plan::add_receive(Rank& rank, std::int32_t row) {
         rank.wait(arrived);
         rank.close();
     }
-    const std::int32_t received = rank.newest(), to = table_.writes(row);
     if (table_.reduce[row]) {
+        const std::int32_t received = rank.newest();
         rank.add(comp);
         rank.wait(received);
         wait_for_writer(rank, to);
+        wait_for_readers(rank, to);
         rank.close();
     }
-    writer(to) = rank.newest();
+    note_writer(rank, to);
 }
 
 void Plan::set_message(Rank& rank, std::int32_t row) const {
@@ -166,6 +179,21 @@ void Plan::set_message(Rank& rank, std::int32_t row) const {
 
 void Plan::wait_for_writer(Rank& rank, std::int32_t place) {
     if (const std::int32_t node = writer(place); node != nobody) rank.wait(node);
+}
+
+// What is overwritten must have been read.
+void Plan::wait_for_readers(Rank& rank, std::int32_t place) {
+    if (const auto found = readers_.find(place); found != readers_.end())
+        for (const std::int32_t node : found->second) rank.hold(node);
+}
+
+void Plan::note_reader(const Rank& rank, std::int32_t place) {
+    if (keeps_readers_) readers_[place].push_back(rank.newest());
+}
+
+void Plan::note_writer(const Rank& rank, std::int32_t place) {
+    writer(place) = rank.newest();
+    readers_.erase(place);
 }
 
 // Rows that end on this rank can be waited for here; others are only kept in the metadata.
@@ -194,6 +222,7 @@ void Plan::forget(std::int32_t npu) {
     for (const std::int32_t row : rows(npu))
         if (table_.dst[row] == npu) writer(table_.writes(row)) = nobody;
     other_writer_.clear();
+    readers_.clear();
 }
 
 }  // namespace weft::chakra

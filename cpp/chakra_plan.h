@@ -67,6 +67,9 @@ private:
     void add_receive(Rank& rank, std::int32_t row);
     void set_message(Rank& rank, std::int32_t row) const;
     void wait_for_writer(Rank& rank, std::int32_t place);
+    void wait_for_readers(Rank& rank, std::int32_t place);
+    void note_reader(const Rank& rank, std::int32_t place);
+    void note_writer(const Rank& rank, std::int32_t place);
     void wait_for_rows(Rank& rank, std::int32_t row);
     void wait_for_turn(Rank& rank, std::int32_t row);
     std::int32_t& writer(std::int32_t place);
@@ -80,6 +83,10 @@ private:
     // array, others in a map.
     std::vector<std::int32_t> home_writer_;
     std::unordered_map<std::int32_t, std::int32_t> other_writer_;
+    // Nodes that have read each place since it was written. Where NPUs only pass chunks on, data
+    // that overwrites a place follows from what was read there, so nothing need be kept.
+    bool keeps_readers_ = false;
+    std::unordered_map<std::int32_t, std::vector<std::int32_t>> readers_;
 };
 
 }  // namespace weft::chakra

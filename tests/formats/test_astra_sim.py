@@ -140,7 +140,8 @@ def check_traces(folder: Path) -> None:
         nodes = read_trace(path)
         sends = {number for number, node in nodes.items() if node.type == SEND}
         for node in nodes.values():
-            assert not sends & {*node.data_deps, *node.ctrl_deps}
+            assert not sends & {*node.data_deps}
+            assert node.type != SEND or not sends & {*node.ctrl_deps}
             if node.type != COMP:
                 found = attributes(node)
                 tags[node.type, 0].append((found["comm_tag"], found["comm_size"]))

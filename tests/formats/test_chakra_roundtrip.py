@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from astra_model import attributes
 from chakra_samples import assert_same, random_algorithm, ring, star, table, told, with_places
 from chakra_schema import Node, frames
 from hypothesis import given
 from hypothesis import strategies as st
 
+import weft
 from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.errors import FormatError, InputError
@@ -82,16 +84,49 @@ def test_a_sum_waits_for_its_receive_and_the_sum_before(tmp_path):
     assert [list(n.data_deps) for n in nodes] == [[], [0], [], [2, 1], [3]]
 
 
-def test_explicit_dependencies_never_wait_for_a_send(tmp_path):
-    chakra.save(with_places(), tmp_path / "out")
-    waits = 0
+def test_only_what_overwrites_a_place_waits_for_a_send(tmp_path):
+    algorithm = with_places()
+    chakra.save(algorithm, tmp_path / "out")
+    rows, waits = algorithm.transfers, 0
     for npu in range(4):
         nodes = nodes_of(tmp_path / "out", npu)
-        for node in nodes:
+        tags = [attributes(node).get("comm_tag") for node in nodes]
+        for at, node in enumerate(nodes):
             waits += len(node.ctrl_deps)
-            assert all(nodes[d].type in (RECV, COMP) for d in (*node.ctrl_deps, *node.data_deps))
             assert node.type != SEND or node.attr[0].int32_val != npu
+            assert all(nodes[d].type in (RECV, COMP) for d in node.data_deps)
+            for send in (d for d in node.ctrl_deps if nodes[d].type == SEND):
+                assert node.type != SEND
+                row = tags[at] if tags[at] is not None else tags[node.data_deps[0]]
+                assert rows.dst[row] == npu
+                assert rows.dst_place[row] == rows.src_place[tags[send]]
     assert waits > 0
+
+
+@pytest.mark.parametrize("kind", ["recursive-doubling", "one-shot"])
+def test_sums_wait_until_what_they_overwrite_is_sent(tmp_path, kind):
+    """Each NPU sends what it has and then adds what it got to it: not the other way round."""
+    weft.synthesize("ring:3", "all-reduce", "3KiB", chunks=1, method=kind).save(tmp_path / "out")
+    rows = chakra.load(tmp_path / "out").transfers
+    for npu in range(3):
+        nodes = nodes_of(tmp_path / "out", npu)
+        tag_of = [attributes(node).get("comm_tag") for node in nodes]
+        node_of = {tag: at for at, tag in enumerate(tag_of) if tag is not None}
+        last: dict[int, list[int]] = {}  # sends of what lies at each place now
+        for row in range(len(rows)):
+            if rows.src[row] == npu and rows.dst[row] != npu:
+                last.setdefault(int(rows.src_place[row]), []).append(node_of[row])
+            elif rows.dst[row] == npu:
+                sends = last.pop(int(rows.dst_place[row]), [])
+                held = {
+                    d for node in nodes[node_of[row] : node_of[row] + 2] for d in node.ctrl_deps
+                }
+                assert held.issuperset(sends)
+
+
+def test_chunks_that_are_only_passed_on_wait_for_no_send(tmp_path):
+    weft.synthesize("ring:4", "all-reduce", "4KiB", method="ring").save(tmp_path / "out")
+    assert not any(node.ctrl_deps for npu in range(4) for node in nodes_of(tmp_path / "out", npu))
 
 
 def test_an_idle_npu_has_one_node(tmp_path):
