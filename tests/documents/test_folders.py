@@ -162,6 +162,23 @@ def test_writers_side_by_side_and_a_reader(tmp_path: Path, exchange: bool) -> No
 
 
 @pytest.mark.usefixtures("exchange")
+def test_a_folder_that_is_set_aside_meanwhile_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may set it aside between any two looks at it."""
+    target, exists = tmp_path / "out", Path.exists
+
+    def and_then_gone(self: Path, **how: bool) -> bool:
+        there = exists(self, **how)
+        if there and self == target:
+            self.rename(tmp_path / "aside")
+        return there
+
+    write(target, "old")
+    monkeypatch.setattr(Path, "exists", and_then_gone)
+    folders.check_replaceable(target, OURS)
+
+
 def test_a_living_writer_is_left_alone(tmp_path: Path) -> None:
     target = tmp_path / "out"
     with new_folder(target, OURS) as place:

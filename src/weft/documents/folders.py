@@ -62,14 +62,12 @@ def check_replaceable(folder: Path, ours: re.Pattern[str]) -> None:
         if not target.parent.is_dir():
             raise FormatError(f"cannot write {folder}: there is no folder {target.parent}")
         try_writing(target.parent)
-        if not target.exists():
-            return
-        if not target.is_dir():
+        if not stat.S_ISDIR(target.stat().st_mode):  # one look: others may take it away between two
             raise FormatError(f"cannot write {folder}: it is a file, not a folder")
         with os.scandir(target) as entries:
             others = sorted(e.name for e in entries if not (ours.fullmatch(e.name) and e.is_file()))
     except FileNotFoundError:
-        return  # set aside this moment, by another who replaces it
+        return  # there is none, or another who replaces it has set it aside this moment
     except OSError as error:
         raise FormatError(f"cannot write {folder}: {error.strerror}") from None
     for name in others[:1]:
