@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.collective import Chunks
+from weft.collective import Chunks, Collective
 from weft.errors import UnreachableError
 from weft.topology.model import Topology
 from weft.units import NEVER
@@ -44,16 +45,18 @@ def unreachable(topology: Topology, chunks: Chunks) -> UnreachableError:
     )
 
 
-def check_first_chunk(topology: Topology, chunks: Chunks) -> None:
+def check_first_chunk(topology: Topology, demand: Collective) -> None:
     """Raise if not even the first chunk has a way: found at once, where planning takes long."""
+    # A table of all chunks may be large, and some plans do without.
+    chunks = replace(demand, chunks_per_share=1).chunks
     if not len(chunks) or chunks.reach[0] >= 0:
         return
-    ends = [chunks.members(int(number[0])) for number in (chunks.pre, chunks.post)]
-    near, far = ends[::-1] if chunks.reduce[0] else ends
-    if chunks.reduce[0] or len(near) == 1:
-        lonely = _lonely(topology, near[:1], far, reverse=bool(chunks.reduce[0]))
-        if lonely is not None:
-            raise unreachable(topology, chunks)
+    sums = bool(chunks.reduce[0])
+    near, far = (chunks.members(int(number[0])) for number in (chunks.pre, chunks.post))
+    if sums:
+        near, far = far[:1], near
+    if len(near) == 1 and _lonely(topology, near, far, reverse=sums) is not None:
+        raise unreachable(topology, chunks)
 
 
 def _lonely(

@@ -91,7 +91,7 @@ def worth_searching(topology: Topology, alike: Algorithm, floor: float) -> bool:
 
 def searched(topology: Topology, settings: Settings, demands: Sequence[Collective]) -> Algorithm:
     """The same without what only networks have that look alike from every NPU."""
-    check_first_chunk(topology, demands[0].chunks)
+    check_first_chunk(topology, demands[0])
     if settings.method == "rounds":
         return plan_rounds(topology, settings, demands)
     if settings.method == "periodic":

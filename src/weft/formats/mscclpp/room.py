@@ -21,7 +21,7 @@ def too_many(memory: Memory, most: int, fits: float) -> InputError:
     """What to say if only a part of all rows fits in the thread blocks that run at once."""
     collective = memory.collective
     now = collective.chunks_per_share
-    fit = int(now * fits * (_SURELY if now * fits >= 2 else 1))
+    fit = max(int(now * fits * _SURELY), int(now * fits >= 1))
     if collective.parts is not None:
         advice = "cut the collective in fewer chunks"
     elif fit:
