@@ -1,15 +1,20 @@
 # make demo   set up .venv if needed, synthesize an All-Reduce and print what came out
 # make test   the same set-up, then the whole test suite
-# make lint   ruff and mypy
+# make test-cpp  the kernels' own tests, which need no Python
+# make sanitize  the same under the address, undefined-behaviour and thread sanitizers
+# make format ruff and clang-format over everything
+# make lint   ruff, clang-format and mypy
 # make bench  figures beside the published ones
 # make bench-scale  time and memory up to a million NPUs; writes docs/scaling.md (a quarter of an hour)
 # make docs   the pages as HTML, into docs/_build
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.h' -o -name '*.cpp')
+CPP := $(shell find cpp -name '*.h' -o -name '*.cpp')
+SOURCES := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(CPP))
+CMAKE := $(shell command -v cmake || echo $(BIN)/cmake)
 
-.PHONY: demo test lint bench bench-scale docs clean
+.PHONY: demo test test-cpp sanitize format lint bench bench-scale docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -29,16 +34,37 @@ demo: $(VENV)/.core
 test: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+# The kernels and their tests in a build folder of their own, with the sanitizers that it is named after.
+define test_cpp
+	$(CMAKE) -S . -B build/cpp-$(1) -DWEFT_CPP_TESTS=ON -DWEFT_SANITIZE=$(2)
+	$(CMAKE) --build build/cpp-$(1) --parallel $$(nproc)
+	build/cpp-$(1)/weft_tests
+endef
+
+test-cpp:
+	$(call test_cpp,tests,)
+
+comma := ,
+sanitize:
+	$(call test_cpp,address,address$(comma)undefined)
+	$(call test_cpp,thread,thread)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
 lint: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/mypy
 
 bench: $(VENV)/.core $(VENV)/.dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m papers bench
 
 bench-scale: $(VENV)/.core $(VENV)/.dev
-	$(BIN)/python -m benchmarks scale
+	$(BIN)/python -m papers scale
 
 docs: $(VENV)/.core $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build

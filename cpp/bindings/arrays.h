@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "network.h"
+#include "base/network.h"
 
 namespace weft::bindings {
 

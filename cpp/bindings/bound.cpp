@@ -1,15 +1,15 @@
-#include "bound.h"
+#include "bounds/bound.h"
 
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "arrays.h"
-#include "bind.h"
-#include "capacity.h"
-#include "cuts.h"
-#include "leads.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "bounds/capacity.h"
+#include "bounds/cuts.h"
+#include "bounds/leads.h"
 
 namespace weft::bindings {
 namespace {
@@ -30,15 +30,13 @@ std::vector<Gate> gates(const Column<std::int64_t>& opens, const Column<std::int
         if (i > 0 && as_before(i))
             ++result.back().alike;
         else
-            result.push_back({opens.data()[i], first.data()[i], gap.data()[i],
-                              overhead.data()[i], bandwidth.data()[i]});
+            result.push_back({opens.data()[i], first.data()[i], gap.data()[i], overhead.data()[i],
+                              bandwidth.data()[i]});
     }
     return result;
 }
 
-}  // namespace
-
-void bind_bound(nb::module_& module) {
+void bind(nb::module_& module) {
     module.def(
         "serialization",
         [](std::int64_t bytes, Column<std::int64_t> bandwidth) {
@@ -87,9 +85,7 @@ void bind_bound(nb::module_& module) {
     module.def(
         "soonest",
         [](const Network& network, CostModel cost, std::int64_t bytes, std::int32_t from,
-           bool backwards) {
-            return give(soonest(network, cost, bytes, from, backwards));
-        },
+           bool backwards) { return give(soonest(network, cost, bytes, from, backwards)); },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("source"),
         nb::arg("backwards"));
 
@@ -98,18 +94,18 @@ void bind_bound(nb::module_& module) {
         [](const Network& network, CostModel cost, std::int64_t smallest, std::int64_t largest,
            Column<std::int32_t> pre, Column<std::int32_t> post, Column<bool> reduce,
            Column<std::int64_t> count, Column<std::int64_t> total_bytes,
-           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members,
-           ps enough, std::int64_t budget) {
+           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members, ps enough,
+           std::int64_t budget) {
             nb::gil_scoped_release release;
-            const ChunkClasses classes{copy(pre),
-                                       copy(post),
-                                       std::vector<bool>(reduce.data(),
-                                                         reduce.data() + reduce.size()),
-                                       copy(count),
-                                       copy(total_bytes),
-                                       smallest,
-                                       largest,
-                                       rows(set_offsets, set_members)};
+            const ChunkClasses classes{
+                copy(pre),
+                copy(post),
+                std::vector<bool>(reduce.data(), reduce.data() + reduce.size()),
+                copy(count),
+                copy(total_bytes),
+                smallest,
+                largest,
+                rows(set_offsets, set_members)};
             const auto bound = node_bound(network, cost, classes, enough, budget);
             return std::tuple(bound.whole_chunks, bound.any_chunks, static_cast<int>(bound.kind));
         },
@@ -136,4 +132,7 @@ void bind_bound(nb::module_& module) {
         nb::arg("budget"));
 }
 
+const Registration registration("bound", bind);
+
+}  // namespace
 }  // namespace weft::bindings

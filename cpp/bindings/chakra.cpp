@@ -6,11 +6,11 @@
 #include <optional>
 #include <stdexcept>
 
-#include "arrays.h"
-#include "bind.h"
-#include "chakra_plan.h"
-#include "chakra_read.h"
-#include "chakra_write.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "traces/chakra_plan.h"
+#include "traces/chakra_read.h"
+#include "traces/chakra_write.h"
 
 namespace weft::bindings {
 namespace {
@@ -138,8 +138,8 @@ nb::tuple read_bytes(nb::bytes file, bool names) {
     }
     nb::list attributes;
     for (const auto& a : trace.metadata.attributes)
-        attributes.append(nb::make_tuple(nb::bytes(a.name.data(), a.name.size()), a.kind,
-                                         values_of(a)));
+        attributes.append(
+            nb::make_tuple(nb::bytes(a.name.data(), a.name.size()), a.kind, values_of(a)));
     const auto& version = trace.metadata.version;
     return nb::make_tuple(nb::bytes(version.data(), version.size()), attributes,
                           std::move(trace.nodes));
@@ -158,12 +158,12 @@ struct BoundPlan {
     std::optional<Plan> plan = {};
 
     void build(std::int32_t npus) {
-        plan.emplace(Transfers{view(chunk), view(src), view(dst), view(reduce), view(chunk_bytes),
-                               either(src_place), either(dst_place), either(dep_offsets),
-                               either(deps)},
-                     npus,
-                     Pace{either(gate), either(after), either(delay), either(piece_count),
-                          either(piece_index), pieces});
+        plan.emplace(
+            Transfers{view(chunk), view(src), view(dst), view(reduce), view(chunk_bytes),
+                      either(src_place), either(dst_place), either(dep_offsets), either(deps)},
+            npus,
+            Pace{either(gate), either(after), either(delay), either(piece_count),
+                 either(piece_index), pieces});
     }
 
     template <class T>
@@ -203,14 +203,13 @@ void bind_nodes(nb::module_& module) {
                 check_lengths(nodes);
                 new (self) Nodes(std::move(nodes));
             },
-            nb::kw_only(), nb::arg("id"), nb::arg("type"), nb::arg("ctrl_offsets"),
-            nb::arg("ctrl"), nb::arg("data_offsets"), nb::arg("data"), nb::arg("start"),
-            nb::arg("duration"), nb::arg("present"), nb::arg("comm_src") = nb::none(),
-            nb::arg("comm_dst") = nb::none(), nb::arg("comm_size") = nb::none(),
-            nb::arg("comm_tag") = nb::none(), nb::arg("msg_chunk_cnt") = nb::none(),
-            nb::arg("msg_chunk_idx") = nb::none(), nb::arg("total_chunk_cnt") = nb::none(),
-            nb::arg("comm_type") = nb::none(), nb::arg("is_cpu_op") = nb::none(),
-            nb::arg("names") = std::vector<std::string>{},
+            nb::kw_only(), nb::arg("id"), nb::arg("type"), nb::arg("ctrl_offsets"), nb::arg("ctrl"),
+            nb::arg("data_offsets"), nb::arg("data"), nb::arg("start"), nb::arg("duration"),
+            nb::arg("present"), nb::arg("comm_src") = nb::none(), nb::arg("comm_dst") = nb::none(),
+            nb::arg("comm_size") = nb::none(), nb::arg("comm_tag") = nb::none(),
+            nb::arg("msg_chunk_cnt") = nb::none(), nb::arg("msg_chunk_idx") = nb::none(),
+            nb::arg("total_chunk_cnt") = nb::none(), nb::arg("comm_type") = nb::none(),
+            nb::arg("is_cpu_op") = nb::none(), nb::arg("names") = std::vector<std::string>{},
             nb::arg("groups") = std::vector<std::string>{})
         .def("__len__", &Nodes::size)
         .def_prop_ro("id", getter<&Nodes::id>())
@@ -266,8 +265,7 @@ void bind_plan(nb::module_& module) {
                std::optional<Column<std::int32_t>> dst_place,
                std::optional<Column<std::int64_t>> dep_offsets,
                std::optional<Column<std::int64_t>> deps, std::optional<Column<bool>> gate,
-               std::optional<Column<std::int32_t>> after,
-               std::optional<Column<std::int32_t>> delay,
+               std::optional<Column<std::int32_t>> after, std::optional<Column<std::int32_t>> delay,
                std::optional<Column<std::int32_t>> piece_count,
                std::optional<Column<std::int32_t>> piece_index, std::int32_t pieces) {
                 new (self) BoundPlan{chunk,     src,       dst,         reduce,      chunk_bytes,
@@ -282,14 +280,11 @@ void bind_plan(nb::module_& module) {
             nb::arg("delay") = nb::none(), nb::arg("piece_count") = nb::none(),
             nb::arg("piece_index") = nb::none(), nb::arg("pieces") = 0)
         .def("nodes", [](BoundPlan& self, std::int32_t npu) { return self.plan->nodes(npu); })
-        .def("sent", [](const BoundPlan& self, std::int32_t npu) {
-            return give(self.plan->sent(npu));
-        });
+        .def("sent",
+             [](const BoundPlan& self, std::int32_t npu) { return give(self.plan->sent(npu)); });
 }
 
-}  // namespace
-
-void bind_chakra(nb::module_& module) {
+void bind(nb::module_& module) {
     bind_nodes(module);
     bind_plan(module);
     module.def("write_chakra", &write_trace, nb::arg("version"), nb::arg("attributes"),
@@ -297,4 +292,7 @@ void bind_chakra(nb::module_& module) {
     module.def("read_chakra", &read_bytes, nb::arg("file"), nb::arg("names") = false);
 }
 
+const Registration registration("chakra", bind);
+
+}  // namespace
 }  // namespace weft::bindings

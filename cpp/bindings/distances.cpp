@@ -1,9 +1,9 @@
-#include "distances.h"
+#include "base/distances.h"
 
 #include <stdexcept>
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
 
@@ -14,9 +14,7 @@ void check(const Network& network, std::span<const std::int32_t> nodes) {
         if (node < 0 || node >= network.nodes()) throw std::out_of_range("no such node");
 }
 
-}  // namespace
-
-void bind_distances(nb::module_& module) {
+void bind(nb::module_& module) {
     module.def(
         "distances",
         [](const Network& network, std::int32_t source, bool reverse) {
@@ -46,4 +44,7 @@ void bind_distances(nb::module_& module) {
         nb::arg("network"), nb::arg("sources"), nb::arg("targets"), nb::arg("budget"));
 }
 
+const Registration registration("distances", bind);
+
+}  // namespace
 }  // namespace weft::bindings

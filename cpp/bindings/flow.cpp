@@ -1,16 +1,17 @@
-#include "flow.h"
+#include "bounds/flow.h"
 
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 
-#include "arrays.h"
-#include "bind.h"
-#include "flow_balance.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "bounds/flow_balance.h"
 
 namespace weft::bindings {
+namespace {
 
-void bind_flow(nb::module_& module) {
+void bind(nb::module_& module) {
     module.def(
         "shortest_routing",
         [](const Network& network, Column<std::int64_t> lengths, Column<std::int64_t> offsets,
@@ -43,4 +44,7 @@ void bind_flow(nb::module_& module) {
         nb::arg("amount"), nb::arg("enough"), nb::arg("budget"), nb::arg("threads"));
 }
 
+const Registration registration("flow", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -1,15 +1,16 @@
-#include "forwarding.h"
+#include "engine/forwarding.h"
 
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
+namespace {
 
-void bind_forwarding(nb::module_& module) {
+void bind(nb::module_& module) {
     module.def(
         "forward",
         [](const Network& network, CostModel cost, Column<std::int32_t> src,
@@ -38,13 +39,16 @@ void bind_forwarding(nb::module_& module) {
             {
                 nb::gil_scoped_release release;
                 const Rows sets = rows(set_offsets, set_members);
-                found = nearest(network, cost, view(holders), view(taker), view(reach), largest,
-                                sets);
+                found =
+                    nearest(network, cost, view(holders), view(taker), view(reach), largest, sets);
             }
             return give(std::move(found));
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("holders"), nb::arg("taker"),
-        nb::arg("reach"), nb::arg("largest"), nb::arg("set_offsets"), nb::arg("set_members"));
+        nb::arg("network"), nb::arg("cost"), nb::arg("holders"), nb::arg("taker"), nb::arg("reach"),
+        nb::arg("largest"), nb::arg("set_offsets"), nb::arg("set_members"));
 }
 
+const Registration registration("forwarding", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -4,10 +4,10 @@
 #include <optional>
 #include <stdexcept>
 
-#include "arrays.h"
-#include "bind.h"
-#include "trace_frames.h"
-#include "trace_splice.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "traces/frames.h"
+#include "traces/splice.h"
 
 namespace weft::bindings {
 namespace {
@@ -70,8 +70,9 @@ struct Splicer {
     std::optional<Plan> plan = {};
 
     Transfers table() const {
-        return {view(chunk),     view(src),       view(dst),         view(reduce), view(chunk_bytes),
-                view(src_place), view(dst_place), view(dep_offsets), view(deps)};
+        return {view(chunk),     view(src),         view(dst),
+                view(reduce),    view(chunk_bytes), view(src_place),
+                view(dst_place), view(dep_offsets), view(deps)};
     }
 
     // The algorithm has been verified, so its numbers fit each other; ranks may have been renamed.
@@ -116,9 +117,14 @@ void bind_splicer(nb::module_& module) {
                Column<std::int32_t> tag, Column<std::int64_t> chunk_bytes,
                Column<bool> chunk_reduce, Column<std::int32_t> pre, Column<std::int32_t> post,
                Column<std::int64_t> set_offsets, Column<std::int32_t> set_members) {
-                new (self) Splicer{chunk, src, dst, reduce, src_place, dst_place, dep_offsets,
-                                   deps, tag, chunk_bytes, chunk_reduce, pre, post,
-                                   rows(set_offsets, set_members), ranks};
+                new (self) Splicer{chunk,        src,
+                                   dst,          reduce,
+                                   src_place,    dst_place,
+                                   dep_offsets,  deps,
+                                   tag,          chunk_bytes,
+                                   chunk_reduce, pre,
+                                   post,         rows(set_offsets, set_members),
+                                   ranks};
                 self->build();
             },
             nb::arg("ranks"), nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("reduce"),
@@ -128,11 +134,12 @@ void bind_splicer(nb::module_& module) {
         .def("share", &Splicer::share, nb::arg("rank"));
 }
 
-}  // namespace
-
-void bind_frames(nb::module_& module) {
+void bind(nb::module_& module) {
     bind_reader(module);
     bind_splicer(module);
 }
 
+const Registration registration("frames", bind);
+
+}  // namespace
 }  // namespace weft::bindings

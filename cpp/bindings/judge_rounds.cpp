@@ -1,15 +1,16 @@
-#include "judge_rounds.h"
+#include "judge/rounds.h"
 
 #include <nanobind/stl/optional.h>
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
+namespace {
 
-void bind_judge_rounds(nb::module_& module) {
-    using verify::RoundCode;
-    using verify::RoundViolation;
+void bind(nb::module_& module) {
+    using judge::RoundCode;
+    using judge::RoundViolation;
     nb::enum_<RoundCode>(module, "RoundCode")
         .value("offsets", RoundCode::offsets)
         .value("length", RoundCode::length)
@@ -43,16 +44,27 @@ void bind_judge_rounds(nb::module_& module) {
            std::int64_t count, const LogBytes& log, Column<std::int64_t> offsets,
            Column<std::int64_t> bytes, Column<std::int32_t> owner, Column<std::uint8_t> present,
            Column<std::uint8_t> twinned, Progress& progress) {
-            const verify::RoundClaim claim{
-                .network = &network, .cost = cost, .sums = sums, .spreads = spreads, .slot = slot,
-                .count = count, .log = log, .offsets = view(offsets), .bytes = view(bytes),
-                .owner = view(owner), .present = view(present), .twinned = view(twinned)};
+            const judge::RoundClaim claim{.network = &network,
+                                          .cost = cost,
+                                          .sums = sums,
+                                          .spreads = spreads,
+                                          .slot = slot,
+                                          .count = count,
+                                          .log = log,
+                                          .offsets = view(offsets),
+                                          .bytes = view(bytes),
+                                          .owner = view(owner),
+                                          .present = view(present),
+                                          .twinned = view(twinned)};
             const nb::gil_scoped_release unlocked;
-            return verify::judge_rounds(claim, progress);
+            return judge::judge_rounds(claim, progress);
         },
         nb::kw_only(), nb::arg("network"), nb::arg("cost"), nb::arg("sums"), nb::arg("spreads"),
         nb::arg("slot"), nb::arg("count"), nb::arg("log"), nb::arg("offsets"), nb::arg("bytes"),
         nb::arg("owner"), nb::arg("present"), nb::arg("twinned"), nb::arg("progress"));
 }
 
+const Registration registration("judge_rounds", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -1,11 +1,12 @@
-#include "network.h"
+#include "base/network.h"
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
+namespace {
 
-void bind_network(nb::module_& module) {
+void bind(nb::module_& module) {
     nb::class_<CostModel>(module, "CostModel")
         .def(nb::init<bool, bool>(), nb::arg("blocking"), nb::arg("store_and_forward"));
 
@@ -23,8 +24,10 @@ void bind_network(nb::module_& module) {
                                    copy(buffer), copy(copies));
             },
             nb::arg("npus"), nb::arg("switches"), nb::arg("src"), nb::arg("dst"),
-            nb::arg("bandwidth"), nb::arg("latency"), nb::arg("buffer"),
-            nb::arg("copies"));
+            nb::arg("bandwidth"), nb::arg("latency"), nb::arg("buffer"), nb::arg("copies"));
 }
 
+const Registration registration("network", bind);
+
+}  // namespace
 }  // namespace weft::bindings

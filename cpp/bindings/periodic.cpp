@@ -1,15 +1,16 @@
-#include "periodic.h"
+#include "planners/periodic/periodic.h"
 
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
+namespace {
 
-void bind_periodic(nb::module_& module) {
+void bind(nb::module_& module) {
     module.def(
         "plan_periodic",
         [](const Network& network, Column<std::int32_t> members, std::int64_t lag,
@@ -28,4 +29,7 @@ void bind_periodic(nb::module_& module) {
         nb::arg("threads"), nb::arg("progress"));
 }
 
+const Registration registration("periodic", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -1,9 +1,9 @@
-#include "program.h"
+#include "programs/program.h"
 
 #include <nanobind/stl/vector.h>
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
 namespace {
@@ -35,19 +35,23 @@ Woven weave(std::int64_t events, Column<std::int32_t> src, Column<std::int32_t> 
             Column<std::int64_t> edge_to, Column<bool> wished, Column<std::int32_t> npu,
             Column<std::int32_t> place, Column<std::int32_t> chunk, Column<std::int32_t> result,
             Column<std::int32_t> result_place) {
-    const program::Program program{
-        .src = view(src), .dst = view(dst), .reduce = bytes_of(reduce), .events = events,
-        .chains = {view(chain_offsets), view(chain_events)},
-        .edges = {view(edge_from), view(edge_to)}, .wished = bytes_of(wished),
-        .npu = view(npu), .place = view(place), .chunk = view(chunk), .result = view(result),
-        .result_place = view(result_place)};
+    const program::Program program{.src = view(src),
+                                   .dst = view(dst),
+                                   .reduce = bytes_of(reduce),
+                                   .events = events,
+                                   .chains = {view(chain_offsets), view(chain_events)},
+                                   .edges = {view(edge_from), view(edge_to)},
+                                   .wished = bytes_of(wished),
+                                   .npu = view(npu),
+                                   .place = view(place),
+                                   .chunk = view(chunk),
+                                   .result = view(result),
+                                   .result_place = view(result_place)};
     const nb::gil_scoped_release unlocked;
     return program::weave(program);
 }
 
-}  // namespace
-
-void bind_program(nb::module_& module) {
+void bind(nb::module_& module) {
     using program::Wrong;
     nb::enum_<Wrong>(module, "Fault")
         .value("nothing", Wrong::nothing)
@@ -66,4 +70,7 @@ void bind_program(nb::module_& module) {
                nb::arg("place"), nb::arg("chunk"), nb::arg("result"), nb::arg("result_place"));
 }
 
+const Registration registration("program", bind);
+
+}  // namespace
 }  // namespace weft::bindings

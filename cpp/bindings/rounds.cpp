@@ -1,4 +1,4 @@
-#include "rounds.h"
+#include "planners/rounds/rounds.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
@@ -8,13 +8,14 @@
 #include <system_error>
 #include <tuple>
 
-#include "arrays.h"
-#include "bind.h"
-#include "round_log.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "planners/rounds/log.h"
 
 namespace weft::bindings {
+namespace {
 
-void bind_rounds(nb::module_& module) {
+void bind(nb::module_& module) {
     nb::exception<LogChanged>(module, "LogChanged");
     nb::class_<LogBytes>(module, "LogBytes")
         .def_static(
@@ -38,8 +39,8 @@ void bind_rounds(nb::module_& module) {
                 nb::gil_scoped_release release;
                 try {
                     found = run_rounds(
-                        network,
-                        {view(period), view(lag), view(owner), seed, threads, file, at}, progress);
+                        network, {view(period), view(lag), view(owner), seed, threads, file, at},
+                        progress);
                 } catch (const std::system_error& failure) {
                     error = failure.code().value();
                 }
@@ -71,4 +72,7 @@ void bind_rounds(nb::module_& module) {
         nb::arg("some").none());
 }
 
+const Registration registration("rounds", bind);
+
+}  // namespace
 }  // namespace weft::bindings

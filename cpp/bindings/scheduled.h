@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "arrays.h"
-#include "hops.h"
-#include "schedule.h"
+#include "base/hops.h"
+#include "bindings/arrays.h"
+#include "planners/schedule.h"
 
 namespace weft::bindings {
 

@@ -1,11 +1,11 @@
-#include "simulate.h"
+#include "engine/simulate.h"
 
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
 namespace {
@@ -29,9 +29,9 @@ class Simulation {
           reducer_(reducer), route_(route), bytes_(bytes), planned_end_(planned_end),
           kept_(chunk, src, dst, reduce, src_place, dst_place, dep_offsets, deps, summed, chained) {
         nb::gil_scoped_release release;
-        table_ = {network.npus, view(chunk),     view(src),         view(dst),  view(reduce),
-                  view(src_place), view(dst_place), view(dep_offsets), view(deps), view(summed),
-                  view(chained)};
+        table_ = {network.npus, view(chunk),     view(src),       view(dst),
+                  view(reduce), view(src_place), view(dst_place), view(dep_offsets),
+                  view(deps),   view(summed),    view(chained)};
         waits_ = find_waits(table_, view(planned_end));
     }
 
@@ -96,9 +96,7 @@ class Simulation {
     RowWaits waits_;
 };
 
-}  // namespace
-
-void bind_simulate(nb::module_& module) {
+void bind(nb::module_& module) {
     nb::class_<Simulation>(module, "Simulation")
         .def(nb::init<const Network&, CostModel, Column<std::int64_t>, Column<std::int32_t>,
                       Column<std::int32_t>, Column<std::int32_t>, Column<std::int32_t>,
@@ -110,12 +108,14 @@ void bind_simulate(nb::module_& module) {
              nb::arg("route_offsets"), nb::arg("route_links"), nb::arg("chunk"), nb::arg("src"),
              nb::arg("dst"), nb::arg("reduce"), nb::arg("route"), nb::arg("src_place"),
              nb::arg("dst_place"), nb::arg("dep_offsets"), nb::arg("deps"), nb::arg("bytes"),
-             nb::arg("summed"), nb::arg("chained"), nb::arg("planned_end"),
-             nb::arg("reducer"))
+             nb::arg("summed"), nb::arg("chained"), nb::arg("planned_end"), nb::arg("reducer"))
         .def("first_come", &Simulation::first_come)
         .def("as_planned", &Simulation::as_planned, nb::arg("start"))
         .def("critical_path", &Simulation::critical_path, nb::arg("start"), nb::arg("end"))
         .def("occupied", &Simulation::occupied, nb::arg("start"));
 }
 
+const Registration registration("simulate", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -1,7 +1,7 @@
-#include "steiner.h"
+#include "planners/steiner/steiner.h"
 
-#include "bind.h"
-#include "scheduled.h"
+#include "bindings/bind.h"
+#include "bindings/scheduled.h"
 
 namespace weft::bindings {
 namespace {
@@ -24,19 +24,20 @@ Scheduled plan(const Network& network, CostModel cost, Demands demands, std::uin
     });
 }
 
-}  // namespace
-
-void bind_steiner(nb::module_& module) {
+void bind(nb::module_& module) {
     module.def(
         "steiner",
-        [](const Network& network, CostModel cost, Column<std::int64_t> bytes,
-           Column<bool> reduce, Column<std::int32_t> pre, Column<std::int32_t> post,
-           Column<std::int32_t> reach, Column<std::int64_t> set_offsets,
-           Column<std::int32_t> set_members, std::uint64_t seed, ps bound, int threads,
-           Progress& progress) {
+        [](const Network& network, CostModel cost, Column<std::int64_t> bytes, Column<bool> reduce,
+           Column<std::int32_t> pre, Column<std::int32_t> post, Column<std::int32_t> reach,
+           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members, std::uint64_t seed,
+           ps bound, int threads, Progress& progress) {
             return plan(network, cost,
-                        {copy(bytes), {reduce.data(), reduce.data() + reduce.size()},
-                         copy(pre), copy(post), copy(reach), rows(set_offsets, set_members)},
+                        {copy(bytes),
+                         {reduce.data(), reduce.data() + reduce.size()},
+                         copy(pre),
+                         copy(post),
+                         copy(reach),
+                         rows(set_offsets, set_members)},
                         seed, bound, threads, progress);
         },
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("reduce"), nb::arg("pre"),
@@ -44,4 +45,7 @@ void bind_steiner(nb::module_& module) {
         nb::arg("seed"), nb::arg("bound"), nb::arg("threads"), nb::arg("progress"));
 }
 
+const Registration registration("steiner", bind);
+
+}  // namespace
 }  // namespace weft::bindings

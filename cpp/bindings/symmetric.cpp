@@ -1,11 +1,11 @@
-#include "symmetric.h"
+#include "planners/symmetric/symmetric.h"
 
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
 namespace {
@@ -47,9 +47,7 @@ void bind_planner(nb::module_& module, const char* name, Planner planner) {
         nb::arg("progress"));
 }
 
-}  // namespace
-
-void bind_symmetric(nb::module_& module) {
+void bind(nb::module_& module) {
     nb::class_<Directions>(module, "Directions")
         .def(
             "__init__",
@@ -102,4 +100,7 @@ void bind_symmetric(nb::module_& module) {
         nb::arg("bytes"));
 }
 
+const Registration registration("symmetric", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -3,11 +3,11 @@
 #include <string>
 #include <utility>
 
-#include "bind.h"
-#include "matching.h"
-#include "retime.h"
-#include "scheduled.h"
-#include "trees.h"
+#include "bindings/bind.h"
+#include "bindings/scheduled.h"
+#include "planners/matching/matching.h"
+#include "planners/retime.h"
+#include "planners/trees/trees.h"
 
 namespace weft::bindings {
 namespace {
@@ -28,9 +28,7 @@ Scheduled planned(const Network& network, CostModel cost, std::int64_t bytes, Pl
                          [&](std::int32_t) -> const HopTimes& { return times; });
 }
 
-}  // namespace
-
-void bind_synthesis(nb::module_& module) {
+void bind(nb::module_& module) {
     nb::exception<Cancelled>(module, "Cancelled");
     nb::class_<Progress>(module, "Progress")
         .def(nb::init<>())
@@ -79,17 +77,16 @@ void bind_synthesis(nb::module_& module) {
 
     module.def(
         "trees",
-        [](const Network& network, CostModel cost, std::int64_t bytes,
-           Column<std::int32_t> members, Column<std::int32_t> reach, std::int32_t root,
-           std::int32_t chunks, std::uint64_t seed, ps bound, Progress& progress) {
+        [](const Network& network, CostModel cost, std::int64_t bytes, Column<std::int32_t> members,
+           Column<std::int32_t> reach, std::int32_t root, std::int32_t chunks, std::uint64_t seed,
+           ps bound, Progress& progress) {
             return planned(network, cost, bytes, [&](const Hops& hops, const HopTimes& times) {
                 return plan_trees(hops, times, {copy(members), copy(reach), root, chunks}, seed,
                                   bound, progress);
             });
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("members"),
-        nb::arg("reach"), nb::arg("root"), nb::arg("chunks"), nb::arg("seed"), nb::arg("bound"),
-        nb::arg("progress"));
+        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("members"), nb::arg("reach"),
+        nb::arg("root"), nb::arg("chunks"), nb::arg("seed"), nb::arg("bound"), nb::arg("progress"));
 
     module.def(
         "retime",
@@ -133,4 +130,7 @@ void bind_synthesis(nb::module_& module) {
         nb::arg("end"), nb::arg("chunks"), nb::arg("bytes"));
 }
 
+const Registration registration("synthesis", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -1,7 +1,7 @@
-#include "trace_flow.h"
+#include "traces/flow.h"
 
-#include "arrays.h"
-#include "bind.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
 
 namespace weft::bindings {
 namespace {
@@ -22,9 +22,7 @@ struct BoundTrace {
     }
 };
 
-}  // namespace
-
-void bind_trace_flow(nb::module_& module) {
+void bind(nb::module_& module) {
     nb::enum_<Direction>(module, "TraceDirection")
         .value("spread", Direction::spread)
         .value("collect", Direction::collect)
@@ -57,12 +55,10 @@ void bind_trace_flow(nb::module_& module) {
                 nb::gil_scoped_release release;
                 self->levels = find_levels(self->graph());
             },
-            nb::kw_only(), nb::arg("npu"), nb::arg("offsets"), nb::arg("waits"),
-            nb::arg("carries"), nb::arg("message"), nb::arg("send"), nb::arg("recv"),
-            nb::arg("bytes"))
+            nb::kw_only(), nb::arg("npu"), nb::arg("offsets"), nb::arg("waits"), nb::arg("carries"),
+            nb::arg("message"), nb::arg("send"), nb::arg("recv"), nb::arg("bytes"))
         .def_prop_ro("stuck", [](const BoundTrace& self) { return self.levels.stuck; })
-        .def("levels",
-             [](const BoundTrace& self) { return give(std::vector(self.levels.level)); })
+        .def("levels", [](const BoundTrace& self) { return give(std::vector(self.levels.level)); })
         .def(
             "follow",
             [](const BoundTrace& self, Column<std::int32_t> rank, std::int32_t ranks,
@@ -70,8 +66,10 @@ void bind_trace_flow(nb::module_& module) {
                 nb::gil_scoped_release release;
                 return follow(self.graph(), self.levels, view(rank), ranks, direction, parts);
             },
-            nb::arg("rank"), nb::arg("ranks"), nb::arg("direction"),
-            nb::arg("parts"));
+            nb::arg("rank"), nb::arg("ranks"), nb::arg("direction"), nb::arg("parts"));
 }
 
+const Registration registration("trace_flow", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -1,4 +1,4 @@
-#include "trace_run.h"
+#include "traces/run.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -9,12 +9,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "arrays.h"
-#include "astra_carrier.h"
-#include "bind.h"
-#include "chakra_read.h"
-#include "id_table.h"
-#include "network_carrier.h"
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "traces/astra_carrier.h"
+#include "traces/chakra_read.h"
+#include "traces/id_table.h"
+#include "traces/network_carrier.h"
 
 namespace weft::bindings {
 namespace {
@@ -120,16 +120,17 @@ void bind_graph(nb::module_& module) {
         .def("ids", [](const RunGraph& graph) { return give(graph.ids()); })
         .def("rank", &RunGraph::rank_of, nb::arg("node"))
         .def("id", &RunGraph::id_of, nb::arg("node"))
-        .def("message",
-             [](const RunGraph& graph, std::uint32_t node) {
-                 const Channel& channel = graph.channel_of(node);
-                 return nb::make_tuple(channel.src, channel.dst, channel.tag, channel.bytes);
-             },
-             nb::arg("node"))
+        .def(
+            "message",
+            [](const RunGraph& graph, std::uint32_t node) {
+                const Channel& channel = graph.channel_of(node);
+                return nb::make_tuple(channel.src, channel.dst, channel.tag, channel.bytes);
+            },
+            nb::arg("node"))
         .def_prop_ro("kind", [](nb::handle_t<RunGraph> self) {
             const auto& kind = nb::cast<const RunGraph&>(self).kind;
-            return Array<const std::uint8_t>(
-                reinterpret_cast<const std::uint8_t*>(kind.data()), {kind.size()}, self);
+            return Array<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(kind.data()),
+                                             {kind.size()}, self);
         });
 }
 
@@ -147,23 +148,25 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("finish", times<&TraceOutcome::finish>())
         .def_prop_ro("links", &links)
         .def_prop_ro("stuck", &stuck)
-        .def("alone",
-             [](const Ran& ran, std::uint32_t node) { return ran.carrier->alone(node) * ran.step; },
-             nb::arg("node"))
+        .def(
+            "alone",
+            [](const Ran& ran, std::uint32_t node) { return ran.carrier->alone(node) * ran.step; },
+            nb::arg("node"))
         .def("critical_chain",
              [](const Ran& ran) { return give(critical_chain(ran.graph, ran.outcome)); });
     module.attr("orders_as_astra_sim") = orders_as_astra_sim;
-    module.def("run_astra_traces", &run_astra, nb::arg("graph"), nb::arg("plain"),
-               nb::arg("aware"), nb::arg("npus"), nb::arg("dimensions"), nb::keep_alive<0, 1>());
+    module.def("run_astra_traces", &run_astra, nb::arg("graph"), nb::arg("plain"), nb::arg("aware"),
+               nb::arg("npus"), nb::arg("dimensions"), nb::keep_alive<0, 1>());
     module.def("run_traces", &run_weft, nb::arg("graph"), nb::arg("network"), nb::arg("cost"),
                nb::arg("npus"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
 }
 
-}  // namespace
-
-void bind_trace_run(nb::module_& module) {
+void bind(nb::module_& module) {
     bind_graph(module);
     bind_run(module);
 }
 
+const Registration registration("trace_run", bind);
+
+}  // namespace
 }  // namespace weft::bindings

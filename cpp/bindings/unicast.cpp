@@ -1,8 +1,8 @@
-#include "unicast.h"
+#include "planners/unicast/unicast.h"
 
-#include "bind.h"
-#include "scheduled.h"
-#include "sizes.h"
+#include "bindings/bind.h"
+#include "bindings/scheduled.h"
+#include "planners/sizes.h"
 
 namespace weft::bindings {
 namespace {
@@ -24,15 +24,13 @@ Scheduled plan(const Network& network, CostModel cost, std::span<const std::int6
     });
 }
 
-}  // namespace
-
-void bind_unicast(nb::module_& module) {
+void bind(nb::module_& module) {
     module.def(
         "unicast",
         [](const Network& network, CostModel cost, Column<std::int64_t> bytes,
            Column<std::int32_t> src, Column<std::int32_t> dst, Column<std::int32_t> reach,
-           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members,
-           std::uint64_t seed, ps bound, int threads, Progress& progress) {
+           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members, std::uint64_t seed,
+           ps bound, int threads, Progress& progress) {
             return plan(network, cost, view(bytes),
                         {copy(src), copy(dst), copy(reach), rows(set_offsets, set_members), {}, {}},
                         seed, bound, threads, progress);
@@ -42,4 +40,7 @@ void bind_unicast(nb::module_& module) {
         nb::arg("bound"), nb::arg("threads"), nb::arg("progress"));
 }
 
+const Registration registration("unicast", bind);
+
+}  // namespace
 }  // namespace weft::bindings

@@ -1,0 +1,28 @@
+#include "base/network.h"
+
+#include <utility>
+
+namespace weft {
+
+Rows group_by(std::span<const std::int32_t> keys, std::int32_t count) {
+    Rows rows;
+    rows.offsets.assign(static_cast<std::size_t>(count) + 1, 0);
+    rows.items.resize(keys.size());
+    for (auto key : keys) ++rows.offsets[key + 1];
+    for (std::int32_t k = 0; k < count; ++k) rows.offsets[k + 1] += rows.offsets[k];
+    std::vector<std::int64_t> next(rows.offsets.begin(), rows.offsets.end() - 1);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        rows.items[next[keys[i]]++] = static_cast<std::int32_t>(i);
+    return rows;
+}
+
+Network::Network(std::int32_t npu_count, std::int32_t switch_count, std::vector<std::int32_t> from,
+                 std::vector<std::int32_t> to, std::vector<Speed> speeds,
+                 std::vector<std::int64_t> buffers, std::vector<std::uint8_t> copying)
+    : npus(npu_count), switches(switch_count), src(std::move(from)), dst(std::move(to)),
+      speed(std::move(speeds)), buffer(std::move(buffers)), copies(std::move(copying)),
+      out(group_by(src, nodes())), in(group_by(dst, nodes())) {
+    for (std::int32_t link = 0; link < links(); ++link) speed[link].buffer = buffer_of(dst[link]);
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+#include "engine/simulate.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "base/calendar.h"
+#include "base/route_times.h"
+
+namespace weft {
+namespace {
+
+class FirstCome {
+  public:
+    explicit FirstCome(const Run& run)
+        : run_(run), times_(run.network, run.routes, run.cost), calendars_(run.network.links()),
+          waiters_(turned_round(run.waits.waits)), left_(run.waits.size()),
+          ready_(run.waits.size(), 0), adder_(run.reducer > 0 ? run.network.npus : 0, 0),
+          done_{std::vector<ps>(run.rows.rows()), std::vector<ps>(run.rows.rows()),
+                std::vector<ps>(run.network.links(), 0)} {}
+
+    Simulated simulate() && {
+        for (std::int32_t node = 0; node < run_.waits.size(); ++node) {
+            left_[node] = static_cast<std::int32_t>(run_.waits.waits[node].size());
+            if (left_[node] == 0) events_.push({0, 2 * std::int64_t{node}});
+        }
+        while (!events_.empty()) {
+            const auto [time, event] = events_.top();
+            events_.pop();
+            const auto node = static_cast<std::int32_t>(event / 2);
+            if (event % 2 == 1)
+                add(node, time);
+            else
+                book(node, time);
+        }
+        return std::move(done_);
+    }
+
+  private:
+    // Who waits for each node.
+    static Rows turned_round(const Rows& waits) {
+        Rows turned;
+        turned.offsets.assign(static_cast<std::size_t>(waits.size()) + 1, 0);
+        for (auto node : waits.items) ++turned.offsets[node + 1];
+        for (std::size_t i = 1; i < turned.offsets.size(); ++i)
+            turned.offsets[i] += turned.offsets[i - 1];
+        turned.items.resize(waits.items.size());
+        std::vector<std::int64_t> next(turned.offsets.begin(), turned.offsets.end() - 1);
+        for (std::int32_t node = 0; node < waits.size(); ++node)
+            for (auto wait : waits[node]) turned.items[next[wait]++] = node;
+        return turned;
+    }
+
+    // Gives a row that has nothing left to wait for the first time at which its links are free.
+    void book(std::int32_t row, ps now) {
+        const auto& [duration, holds] =
+            times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
+        const auto links = run_.routes[run_.route[row]];
+        const ps start = calendars_.first_fit(links, holds, now);
+        calendars_.take(links, holds, start);
+        for (std::size_t k = 0; k < links.size(); ++k) done_.busy[links[k]] += holds[k].length;
+        done_.start[row] = start;
+        if (run_.adding(row) > 0)
+            events_.push({start + duration, 2 * std::int64_t{row} + 1});
+        else
+            finish(row, start + duration);
+    }
+
+    void add(std::int32_t row, ps arrived) {
+        ps& free = adder_[run_.rows.dst[row]];
+        free = std::max(free, arrived) + run_.adding(row);
+        finish(row, free);
+    }
+
+    // Joins are no events: rows behind one must not ask after others of the same time.
+    void finish(std::int32_t row, ps end) {
+        done_.end[row] = ready_[row] = end;
+        finished_.assign(1, row);
+        while (!finished_.empty()) {
+            const auto node = finished_.back();
+            finished_.pop_back();
+            for (auto waiter : waiters_[node]) {
+                ready_[waiter] = std::max(ready_[waiter], ready_[node]);
+                if (--left_[waiter] > 0) continue;
+                if (waiter >= run_.waits.rows)
+                    finished_.push_back(waiter);
+                else
+                    events_.push({ready_[waiter], 2 * std::int64_t{waiter}});
+            }
+        }
+    }
+
+    // When, and what: twice the node, and one more where a part has arrived to be added.
+    using Event = std::pair<ps, std::int64_t>;
+
+    const Run& run_;
+    TimesBySize times_;
+    Calendars calendars_;
+    Rows waiters_;
+    std::vector<std::int32_t> left_;  // by node: how many it still waits for
+    std::vector<ps> ready_;  // by node: when the last of those that are done ended, or it did
+    std::vector<std::int32_t> finished_;  // nodes whose waiters do not know yet
+    std::vector<ps> adder_;               // by NPU: when it is free to add
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    Simulated done_;
+};
+
+}  // namespace
+
+Simulated run_first_come(const Run& run) { return FirstCome(run).simulate(); }
+
+}  // namespace weft

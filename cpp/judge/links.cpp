@@ -1,0 +1,139 @@
+// Links: each carries one chunk at a time, for one row or for several that are one transmission.
+#include "judge/parts.h"
+
+namespace weft::judge {
+namespace {
+
+// At most so many holds are sorted at once: 24 bytes each.
+constexpr std::int64_t batch_holds = 1 << 24;
+
+struct Interval {
+    ps begin = -1, until = 0;
+    std::int64_t row = -1;
+    bool operator<(const Interval& other) const {
+        return std::tie(begin, row) < std::tie(other.begin, other.row);
+    }
+};
+
+// Multicast: whether two rows that hold `link` at the same time are one transmission there. They
+// send the same copy at the same time, over the same links up to a switch that copies, where they
+// part. (A sum in a place of its own may change between two reads at one time.)
+bool are_one(const Claim& claim, std::int64_t a, std::int64_t b, std::int32_t link) {
+    if (claim.chunk[a] != claim.chunk[b] || claim.src[a] != claim.src[b] ||
+        claim.start[a] != claim.start[b] || claim.reduce[a] || claim.reduce[b])
+        return false;
+    if (claim.has_places() && (claim.reduction[claim.chunk[a]] || claim.src_place.empty() ||
+                               claim.src_place[a] != claim.src_place[b]))
+        return false;
+    const auto one = claim.links(claim.route[a]), two = claim.links(claim.route[b]);
+    bool shared = false;
+    std::size_t i = 0;
+    for (; i < one.size() && i < two.size() && one[i] == two[i]; ++i) shared |= one[i] == link;
+    return shared && i < one.size() && i < two.size() &&
+           claim.network->copies_at(claim.network->dst[one[i - 1]]);
+}
+
+// Watches one link, given its holds in order of time.
+struct Watch {
+    ps begin = -1;     // of the last hold
+    Interval longest;  // the hold that lasts longest so far
+
+    void take(const Interval& hold, std::int32_t link, const Claim& claim, First& first) {
+        const bool same_hold = hold.begin == longest.begin && hold.until == longest.until;
+        if (hold.begin < longest.until &&
+            !(same_hold && are_one(claim, longest.row, hold.row, link)))
+            first.offer({.code = Code::link_taken,
+                         .time = hold.begin,
+                         .row = hold.row,
+                         .chunk = claim.chunk[hold.row],
+                         .link = link,
+                         .other = longest.row,
+                         .detail = longest.until});
+        begin = hold.begin;
+        if (hold.until > longest.until) longest = hold;
+    }
+};
+
+class LinkCheck {
+  public:
+    LinkCheck(const Claim& claim, const Hops& hops)
+        : claim_(claim), hops_(hops), links_(claim.network->links()), unsorted_(links_),
+          holds_(links_) {}
+
+    First run() {
+        watch_rows();
+        for (std::int32_t begin = 0; begin < links_;) {
+            std::int32_t end = begin;
+            for (std::int64_t sum = 0; end < links_; ++end) {
+                sum += unsorted_[end] ? holds_[end] : 0;
+                if (sum > batch_holds && end > begin) break;
+            }
+            sort_and_watch(begin, end);
+            begin = end;
+        }
+        return first_;
+    }
+
+  private:
+    void each_hold(const auto& act) {
+        for (std::int64_t row = 0; row < claim_.rows(); ++row) {
+            const auto holds = hops_.of(row, scratch_).holds;
+            const auto links = claim_.links(claim_.route[row]);
+            const ps start = claim_.start[row];
+            for (std::size_t i = 0; i < links.size(); ++i) {
+                const ps begin = start + holds[i].offset;
+                act(links[i], Interval{begin, begin + holds[i].length, row});
+            }
+        }
+    }
+
+    // Most tables list a link's holds in order of time already: then one look is enough.
+    void watch_rows() {
+        std::vector<Watch> watches(links_);
+        each_hold([&](std::int32_t link, const Interval& hold) {
+            ++holds_[link];
+            Watch& watch = watches[link];
+            if (hold.begin < watch.begin) unsorted_[link] = true;
+            if (!unsorted_[link]) watch.take(hold, link, claim_, first_);
+        });
+    }
+
+    void sort_and_watch(std::int32_t begin, std::int32_t end) {
+        std::vector<std::int64_t> offsets{0};
+        for (auto link = begin; link < end; ++link)
+            offsets.push_back(offsets.back() + (unsorted_[link] ? holds_[link] : 0));
+        if (offsets.back() == 0) return;
+        std::vector<Interval> intervals(offsets.back());
+        std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
+        each_hold([&](std::int32_t link, const Interval& hold) {
+            if (link >= begin && link < end && unsorted_[link])
+                intervals[next[link - begin]++] = hold;
+        });
+        const auto watch_links = [&](std::int64_t from, std::int64_t to, First& first) {
+            for (auto i = from; i < to; ++i) {
+                const std::span holds(intervals.data() + offsets[i],
+                                      intervals.data() + offsets[i + 1]);
+                std::sort(holds.begin(), holds.end());
+                Watch watch;
+                for (const auto& hold : holds)
+                    watch.take(hold, begin + static_cast<std::int32_t>(i), claim_, first);
+            }
+        };
+        first_.offer(
+            in_blocks<decltype(watch_links)>(end - begin, 256, [&] { return watch_links; }));
+    }
+
+    const Claim& claim_;
+    const Hops& hops_;
+    std::int32_t links_;
+    std::vector<std::uint8_t> unsorted_;
+    std::vector<std::int64_t> holds_;  // how many, of each link
+    Hops::Scratch scratch_;
+    First first_;
+};
+
+}  // namespace
+
+First check_links(const Claim& claim, const Hops& hops) { return LinkCheck(claim, hops).run(); }
+
+}  // namespace weft::judge

@@ -1,0 +1,149 @@
+#include "planners/steiner/steiner.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/parallel.h"
+#include "planners/race.h"
+#include "planners/steiner/trees.h"
+#include "planners/tree_tasks.h"
+
+namespace weft {
+namespace {
+
+constexpr int most_passes = 8;
+constexpr int patience = 2;  // passes in a row that may gain nothing
+// Hops looked at, after which no further pass is begun.
+constexpr std::int64_t most_looks = std::int64_t{1} << 25;
+
+// What depth costs, see `Loads`. Shallow trees fill the pipeline soon, deep ones spread the load:
+// which matters more depends on the network and the number of chunks.
+constexpr std::array depth_prices = {1.0, 0.3, 0.1};
+// Where chunks (sums count for four) times hops are more than this, only the first is tried.
+constexpr std::size_t small = std::size_t{1} << 19;
+
+// Nothing more than a few thousandths to gain.
+ps close_to(ps bound) { return bound + bound / 512; }
+
+struct Problem {
+    const Hops& hops;
+    std::span<const HopTimes> times;
+    const Demands& demands;
+    const Sizes& sizes;
+    std::uint64_t seed;
+    ps bound;
+};
+
+// Passes of routing with one price for depth, each followed by scheduling; the best is kept.
+class SteinerAttempt {
+  public:
+    SteinerAttempt(const Problem& problem, double depth_price, int threads, Progress& progress)
+        : hops_(problem.hops), times_(problem.times), demands_(problem.demands),
+          bound_(problem.bound), threads_(threads), progress_(progress),
+          router_(problem.hops, problem.times, problem.demands, problem.sizes, depth_price,
+                  problem.seed, problem.bound, progress),
+          tree_tasks_(problem.hops) {}
+
+    Schedule run() {
+        for (int pass = 0, in_vain = 0; pass < most_passes && in_vain < patience; ++pass) {
+            if (!router_.pass()) return {};
+            const ps before = best_.time;
+            schedule_trees();
+            if (best_.time <= close_to(bound_) || router_.looks() > most_looks) break;
+            in_vain = best_.time < before - before / 512 ? 0 : in_vain + 1;
+        }
+        return std::move(best_);
+    }
+
+  private:
+    void schedule_trees() {
+        tasks_ = {};
+        turn_.clear();
+        add_all_chunks();
+        const auto tails = tasks_.tails(times_);
+        router_.set_idle(idle(tails));
+        std::vector<Schedule> found(eagerness_.size());
+        in_parallel(found.size(), threads_, [&](std::size_t i) {
+            auto priority = tails;
+            const double apart = eagerness_[i] * router_.busiest();
+            for (std::size_t task = 0; task < priority.size(); ++task)
+                priority[task] -= static_cast<ps>(apart * turn_[task]);
+            found[i] = list_schedule(hops_, times_, tasks_, priority, progress_);
+        });
+        const auto shortest = std::min_element(found.begin(), found.end(),
+                                               [](auto& a, auto& b) { return a.time < b.time; });
+        eagerness_ = {eagerness_[shortest - found.begin()]};  // which serves, the first pass shows
+        if (shortest->time < best_.time) best_ = std::move(*shortest);
+    }
+
+    void add_all_chunks() {
+        const auto& classes = router_.classes();
+        std::vector<std::pair<std::size_t, std::size_t>> places(demands_.bytes.size());
+        for (std::size_t c = 0; c < classes.size(); ++c)
+            for (std::size_t k = 0; k < classes[c].chunks.size(); ++k)
+                places[classes[c].chunks[k]] = {c, k};
+        for (std::size_t chunk = 0; chunk < places.size(); ++chunk) {
+            const auto [c, k] = places[chunk];
+            const auto& tree = router_.tree(c, k);
+            tree_tasks_.add(tasks_, tree.up, tree.down, static_cast<std::int32_t>(chunk),
+                            classes[c].size);
+            turn_.resize(tasks_.size(),
+                         static_cast<double>(k) / static_cast<double>(classes[c].chunks.size()));
+        }
+    }
+
+    // Per bundle: the least time before anything reaches it, and the least after what it carries.
+    std::vector<double> idle(const std::vector<ps>& tails) const {
+        const auto heads = tasks_.heads(times_);
+        const auto bundles = static_cast<std::size_t>(hops_.bundles.size());
+        std::vector<ps> before(bundles, never), after(bundles, never);
+        for (std::int32_t task = 0; task < tasks_.size(); ++task) {
+            const auto hop = tasks_.hop(task);
+            const ps rest = tails[task] - times_[tasks_.size_of(task)].duration[hop];
+            for (auto bundle : hops_.steps[hop]) {
+                before[bundle] = std::min(before[bundle], heads[task]);
+                after[bundle] = std::min(after[bundle], rest);
+            }
+        }
+        std::vector<double> result(bundles, 0);
+        for (std::size_t b = 0; b < bundles; ++b)
+            if (before[b] != never) result[b] = static_cast<double>(before[b] + after[b]);
+        return result;
+    }
+
+    const Hops& hops_;
+    std::span<const HopTimes> times_;
+    const Demands& demands_;
+    const ps bound_;
+    const int threads_;
+    Progress& progress_;
+    SteinerRouter router_;
+    // How far apart a class's first and last chunk are in priority, over the time of the busiest
+    // link. Without it all sums would be finished before the first result is spread, and links idle
+    // that only spread; with too much of it, chunks with a long way to go start too late.
+    std::vector<double> eagerness_{0.0, 0.5, 1.0};
+    TreeTasks tree_tasks_;
+    Tasks tasks_;
+    std::vector<double> turn_;  // per task: the chunk's place among those of its class, in [0, 1)
+    Schedule best_;
+};
+
+}  // namespace
+
+Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
+                      const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
+                      Progress& progress) {
+    const Problem problem{hops, times, demands, sizes, seed, bound};
+    const auto sums = static_cast<std::size_t>(
+        std::count(demands.reduce.begin(), demands.reduce.end(), std::uint8_t{1}));
+    const auto work = (demands.bytes.size() + 3 * sums) * static_cast<std::size_t>(hops.count());
+    const std::size_t attempts = work > small ? 1 : depth_prices.size();
+    Schedule best = first_or_best(attempts, threads, close_to(bound), [&](std::size_t i) {
+        const int own_threads = attempts == 1 ? threads : 1;
+        return SteinerAttempt(problem, depth_prices[i], own_threads, progress).run();
+    });
+    if (progress.cancelled) throw Cancelled();
+    return best;
+}
+
+}  // namespace weft

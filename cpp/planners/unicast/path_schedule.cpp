@@ -1,0 +1,278 @@
+#include "planners/unicast/path_schedule.h"
+
+#include <bit>
+
+#include "base/events.h"
+#include "base/ports.h"
+#include "base/random.h"
+
+namespace weft {
+namespace {
+
+// Chunks that wait for a hop, by level: the highest comes out first, of equals the one that came
+// first. A chunk waits in one queue at most.
+class WaitingChunks {
+  public:
+    WaitingChunks(std::int32_t hops, std::size_t chunks)
+        : levels_(std::clamp(most_cells / std::max(hops, 1), 4, 64)), mask_(hops, 0),
+          ends_(static_cast<std::size_t>(hops) * levels_), next_(chunks) {}
+
+    int levels() const { return levels_; }
+    bool empty(std::int32_t hop) const { return mask_[hop] == 0; }
+    int top_level(std::int32_t hop) const { return std::bit_width(mask_[hop]) - 1; }
+    std::int32_t front(std::int32_t hop) const { return ends(hop, top_level(hop)).first; }
+
+    void push(std::int32_t hop, int level, std::int32_t chunk) {
+        auto& queue = ends(hop, level);
+        const auto bit = std::uint64_t{1} << level;
+        if (mask_[hop] & bit)
+            next_[queue.last] = chunk;
+        else
+            queue.first = chunk;
+        queue.last = chunk;
+        mask_[hop] |= bit;
+    }
+    std::int32_t pop(std::int32_t hop) {
+        const int level = top_level(hop);
+        auto& queue = ends(hop, level);
+        const auto chunk = queue.first;
+        if (chunk == queue.last)
+            mask_[hop] &= ~(std::uint64_t{1} << level);
+        else
+            queue.first = next_[chunk];
+        return chunk;
+    }
+
+  private:
+    struct Ends {
+        std::int32_t first, last;
+    };
+    static constexpr std::int32_t most_cells = 1 << 23;
+
+    Ends& ends(std::int32_t hop, int level) {
+        return ends_[static_cast<std::size_t>(hop) * levels_ + level];
+    }
+    const Ends& ends(std::int32_t hop, int level) const {
+        return ends_[static_cast<std::size_t>(hop) * levels_ + level];
+    }
+
+    int levels_;
+    std::vector<std::uint64_t> mask_;  // per hop: the levels that are not empty
+    std::vector<Ends> ends_;
+    std::vector<std::int32_t> next_;
+};
+
+template <class Ports>
+class PathScheduler {
+  public:
+    PathScheduler(const Hops& hops, const Unicast& unicast, const Paths& paths, ps load,
+                  Precedence precedence, std::uint64_t seed, Progress& progress)
+        : hops_(hops), unicast_(unicast), paths_(paths), progress_(progress),
+          ports_(hops, unicast.times[0]), waiting_(hops.count(), unicast.src.size()),
+          position_(unicast.src.size(), 0), rank_(unicast.src.size(), 0),
+          is_ready_(hops.count(), 0), events_(all_delays()), left_(hops.bundles.size(), 0) {
+        number_lanes();
+        rank_chunks(static_cast<double>(std::max<ps>(load, 1)), precedence, seed);
+        if (!hops.single_links) hops_using_ = hops_by_bundle();
+        schedule_.chunk.reserve(paths.hops());
+        schedule_.hop.reserve(paths.hops());
+        schedule_.start.reserve(paths.hops());
+    }
+
+    Schedule run() {
+        for (std::int32_t chunk = 0; chunk < unicast_.chunks(); ++chunk)
+            if (!paths_[chunk].empty()) enqueue(chunk);
+        start_ready_hops();
+        while (!events_.empty()) {
+            if (progress_.cancelled) return {};
+            now_ = events_.next_time();
+            events_.pop_all(now_, [&](const Event& event) {
+                event.detail == release ? on_release(event.subject) : on_arrival(event.subject);
+            });
+            start_ready_hops();
+        }
+        schedule_.time = now_;
+        schedule_.routes = ports_.take_routes();
+        return std::move(schedule_);
+    }
+
+  private:
+    std::vector<ps> all_delays() const {
+        std::vector<ps> delays;
+        for (const auto& times : unicast_.times) {
+            delays.insert(delays.end(), times.duration.begin(), times.duration.end());
+            for (const auto& hold : times.holds) {
+                delays.push_back(hold.length);
+                delays.push_back(hold.offset + hold.length);
+            }
+        }
+        return delays;
+    }
+    void number_lanes() {
+        for (const auto& times : unicast_.times) {
+            for (auto duration : times.duration) arrival_lane_.push_back(events_.lane(duration));
+            for (const auto& hold : times.holds) {
+                held_lane_.push_back(events_.lane(hold.length));
+                freed_lane_.push_back(events_.lane(hold.offset + hold.length));
+            }
+        }
+    }
+    ps duration(std::span<const std::int32_t> path, std::int32_t chunk) const {
+        ps sum = 0;
+        for (auto hop : path) sum += times_of(chunk).duration[hop];
+        return sum;
+    }
+    void rank_chunks(double load, Precedence precedence, std::uint64_t seed) {
+        ps longest = 1;
+        for (std::int32_t c = 0; c < unicast_.chunks(); ++c) {
+            longest = std::max(longest, duration(paths_[c], c));
+            for (auto hop : paths_[c])
+                for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
+                    left_[hops_.steps.items[i]] += times_of(c).holds[i].length;
+        }
+        // A rank is time before the end. It goes down as the chunk moves.
+        urgency_ = precedence.urgency * load / static_cast<double>(longest);
+        Random random(seed);
+        for (std::int32_t c = 0; c < unicast_.chunks(); ++c) {
+            const double least = urgency_ * static_cast<double>(duration(paths_[c], c));
+            const double free = (load - least) * precedence.freedom;
+            rank_[c] = static_cast<float>(least + free * random.fraction());
+        }
+        levels_of_rank_ = (waiting_.levels() - 0.01) / load;
+    }
+    Rows hops_by_bundle() const {
+        Rows by_bundle = group_by(hops_.steps.items, hops_.bundles.size());
+        std::vector<std::int32_t> hop_of_step;
+        for (std::int32_t h = 0; h < hops_.count(); ++h)
+            hop_of_step.insert(hop_of_step.end(), hops_.steps[h].size(), h);
+        for (auto& step : by_bundle.items) step = hop_of_step[step];
+        return by_bundle;
+    }
+
+    void enqueue(std::int32_t chunk) {
+        const auto hop = paths_[chunk][position_[chunk]];
+        const int level = static_cast<int>(std::max(rank_[chunk], 0.0f) * levels_of_rank_);
+        waiting_.push(hop, level, chunk);
+        wake(hop);
+    }
+    void wake(std::int32_t hop) {
+        if (is_ready_[hop] || waiting_.empty(hop)) return;
+        is_ready_[hop] = 1;
+        ready_.push_back(hop);
+    }
+
+    void start_ready_hops() {
+        if (!hops_.single_links) sort_ready();
+        for (auto hop : ready_) {
+            is_ready_[hop] = 0;
+            const auto& times = times_of(waiting_.front(hop));
+            if (ports_.take(hop, now_, times)) start(hop);
+        }
+        ready_.clear();
+    }
+
+    // Hops compete for links: those first whose busiest link has most to carry still, since a
+    // link that idles while others have less left to do makes the end later.
+    void sort_ready() {
+        struct Turn {
+            double left;
+            int level;
+            std::int32_t rotation, hop;
+        };
+        std::vector<Turn> turns;
+        const auto npus = hops_.out.size();
+        for (auto hop : ready_) {
+            if (!ports_.is_free(hop, now_, times_of(waiting_.front(hop)))) {
+                is_ready_[hop] = 0;
+                continue;
+            }
+            double most = 0;
+            for (auto bundle : hops_.steps[hop])
+                most = std::max(most, static_cast<double>(left_[bundle]) /
+                                          static_cast<double>(hops_.bundles[bundle].size()));
+            turns.push_back({most, waiting_.top_level(hop),
+                             (hops_.dst[hop] - hops_.src[hop] + npus) % npus, hop});
+        }
+        std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
+            if (a.left != b.left) return a.left > b.left;
+            if (a.level != b.level) return a.level > b.level;
+            if (a.rotation != b.rotation) return a.rotation < b.rotation;
+            return a.hop < b.hop;
+        });
+        ready_.clear();
+        for (const auto& turn : turns) ready_.push_back(turn.hop);
+    }
+
+    void start(std::int32_t hop) {
+        const auto chunk = waiting_.pop(hop);
+        const auto size = unicast_.size[chunk];
+        const auto& times = unicast_.times[size];
+        schedule_.chunk.push_back(chunk);
+        schedule_.hop.push_back(hop);
+        if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
+        schedule_.start.push_back(now_);
+        rank_[chunk] -= static_cast<float>(urgency_ * static_cast<double>(times.duration[hop]));
+        const auto steps = static_cast<std::int64_t>(hops_.steps.items.size());
+        const auto arrival = arrival_lane_[static_cast<std::int64_t>(size) * hops_.count() + hop];
+        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
+            left_[hops_.steps.items[i]] -= times.holds[i].length;
+            // A later hop may need the link only some time after its own start: look twice.
+            const auto bundle = static_cast<std::uint32_t>(hops_.steps.items[i]);
+            const auto held = held_lane_[size * steps + i];
+            const auto freed = freed_lane_[size * steps + i];
+            if (!hops_.single_links || held != arrival) events_.push(now_, held, bundle, release);
+            if (freed != held) events_.push(now_, freed, bundle, release);
+        }
+        events_.push(now_, arrival, static_cast<std::uint32_t>(chunk), 0);
+    }
+
+    void on_release(std::uint32_t bundle) {
+        if (hops_.single_links)
+            wake(static_cast<std::int32_t>(bundle));
+        else
+            for (auto hop : hops_using_[bundle]) wake(hop);
+    }
+    void on_arrival(std::uint32_t subject) {
+        const auto chunk = static_cast<std::int32_t>(subject);
+        const auto path = paths_[chunk];
+        if (hops_.single_links) wake(path[position_[chunk]]);  // a link held until the arrival
+        ++progress_.done;
+        if (++position_[chunk] < path.size()) enqueue(chunk);
+    }
+
+    const HopTimes& times_of(std::int32_t chunk) const {
+        return unicast_.times[unicast_.size[chunk]];
+    }
+
+    const Hops& hops_;
+    const Unicast& unicast_;
+    const Paths& paths_;
+    Progress& progress_;
+    Ports ports_;
+    WaitingChunks waiting_;
+    std::vector<std::uint32_t> position_;  // per chunk: hops taken
+    std::vector<float> rank_;              // per chunk: the higher, the earlier it goes
+    std::vector<std::uint8_t> is_ready_;
+    std::vector<std::int32_t> ready_;
+    EventQueue events_;
+    std::vector<std::uint32_t> arrival_lane_;            // per size, by hop
+    std::vector<std::uint32_t> held_lane_, freed_lane_;  // per size, by step
+    Rows hops_using_;                                    // by bundle
+    std::vector<ps> left_;                               // per bundle: holds still to come
+    double urgency_ = 0, levels_of_rank_ = 0;
+    ps now_ = 0;
+    Schedule schedule_;
+};
+
+}  // namespace
+
+Schedule schedule_paths(const Hops& hops, const Unicast& unicast, const Paths& paths, ps load,
+                        Precedence precedence, std::uint64_t seed, Progress& progress) {
+    auto run = [&](auto&& scheduler) { return scheduler.run(); };
+    return hops.single_links ? run(PathScheduler<LinkPorts>(hops, unicast, paths, load, precedence,
+                                                            seed, progress))
+                             : run(PathScheduler<RoutedPorts>(hops, unicast, paths, load,
+                                                              precedence, seed, progress));
+}
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+// Which nodes each rank's trace has for a table of transfers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "traces/chakra.h"
+
+namespace weft::chakra {
+
+// The columns of the table; places and dependencies are empty where the table has none.
+struct Transfers {
+    std::span<const std::int32_t> chunk, src, dst;
+    std::span<const bool> reduce;
+    std::span<const std::int64_t> chunk_bytes;  // by chunk, not by row
+    std::span<const std::int32_t> src_place, dst_place;
+    std::span<const std::int64_t> dep_offsets, deps;
+
+    bool has_deps() const { return !dep_offsets.empty(); }
+    std::int32_t reads(std::int64_t row) const {
+        return src_place.empty() ? chunk[row] : src_place[row];
+    }
+    std::int32_t writes(std::int64_t row) const {
+        return dst_place.empty() ? chunk[row] : dst_place[row];
+    }
+};
+
+// What a reader that starts every send as soon as its data is there must be told besides. Columns
+// by row, or empty.
+struct Pace {
+    std::span<const bool> gate;           // whether a COMP stands before the row's send
+    std::span<const std::int32_t> after;  // such a gate opens after this row's data came; -1: none
+    std::span<const std::int32_t> delay;  // microseconds from a row's arrival to its use
+    std::span<const std::int32_t> piece_count, piece_index;  // msg_chunk_cnt, msg_chunk_idx
+    std::int32_t pieces = 0;                                 // total_chunk_cnt
+};
+
+// Makes the nodes of one rank after the other; takes 8 bytes a row besides the table.
+//
+// A row is a COMM_SEND on its source and a COMM_RECV on its destination, followed there by a
+// COMP if it reduces; a row from an NPU to itself is one COMP. The tag is the row's number.
+// A delayed row has a COMP of that duration after its COMM_RECV. Of two sends with gates on one
+// NPU, the one that comes `after` the other is started at least one COMP later.
+class Plan {
+  public:
+    // The table must be sound: all numbers in range, dependencies on earlier rows.
+    Plan(Transfers transfers, std::int32_t npus, Pace pace = {});
+
+    Nodes nodes(std::int32_t npu);
+    // The rows that `npu` sends or copies, ascending.
+    std::vector<std::int64_t> sent(std::int32_t npu) const;
+
+  private:
+    struct Rank;  // what is known while one rank's nodes are made
+
+    std::span<const std::int32_t> rows(std::int32_t npu) const;
+    bool gated(std::int64_t row) const { return !pace_.gate.empty() && pace_.gate[row]; }
+    bool delayed(std::int64_t row) const { return !pace_.delay.empty() && pace_.delay[row] > 0; }
+    std::int32_t node_count(std::int32_t npu, std::int32_t row) const;
+    void find_sources(Rank& rank);
+    void add_row(Rank& rank, std::int32_t row);
+    void add_local(Rank& rank, std::int32_t row);
+    void add_send(Rank& rank, std::int32_t row);
+    void add_gate(Rank& rank, std::int32_t row);
+    void add_receive(Rank& rank, std::int32_t row);
+    void set_message(Rank& rank, std::int32_t row) const;
+    void wait_for_writer(Rank& rank, std::int32_t place);
+    void wait_for_readers(Rank& rank, std::int32_t place);
+    void note_reader(const Rank& rank, std::int32_t place);
+    void note_writer(const Rank& rank, std::int32_t place);
+    void wait_for_rows(Rank& rank, std::int32_t row);
+    void wait_for_turn(Rank& rank, std::int32_t row);
+    std::int32_t& writer(std::int32_t place);
+    void forget(std::int32_t npu);
+
+    Transfers table_;
+    Pace pace_;
+    std::vector<std::int64_t> offsets_;  // rows that touch each NPU, ascending
+    std::vector<std::int32_t> rows_;
+    // Node that last wrote each place of the rank at hand, -1: none. Home places lie in a plain
+    // array, others in a map.
+    std::vector<std::int32_t> home_writer_;
+    std::unordered_map<std::int32_t, std::int32_t> other_writer_;
+    // Nodes that have read each place since it was written. Where NPUs only pass chunks on, data
+    // that overwrites a place follows from what was read there, so nothing need be kept.
+    bool keeps_readers_ = false;
+    std::unordered_map<std::int32_t, std::vector<std::int32_t>> readers_;
+};
+
+}  // namespace weft::chakra
