@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from papers.figures import Bars
+from papers.report import VERIFIED, Experiment, Setup, Table
 from weft.cost import CostModel
-from weft.reproduce.figures import Bars
-from weft.reproduce.report import VERIFIED, Experiment, Table
-from weft.reproduce.setups import Setup
-from weft.simulate import simulate_traces
-from weft.simulate.trace_run import KINDS
+from weft.replay import simulate_traces
+from weft.replay.trace_run import KINDS
 from weft.topology import load_topology
 from weft.workload import Transformer, save_transformer
 

@@ -1,18 +1,44 @@
-"""``weft reproduce`` as a user runs it, in its short form."""
+"""``python -m papers`` as a user runs it, in its short form."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-
-from tests.cli.command import refused, weft
+from papers.simulate import measure, save_ring
 
 FIGURE = re.compile(r"!\[[^]]+\]\((figures/[^)]+\.svg)\)")
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def papers(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "papers", *args],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=600,
+        check=False,
+    )
+
+
+def refused(*args: str, cwd: Path | None = None) -> str:
+    done = papers(*args, cwd=cwd)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.strip().splitlines()
+    assert "Traceback" not in done.stderr
+    assert lines[0].startswith("Usage:") or len(lines) == 1
+    return lines[-1]
 
 
 each_paper = pytest.mark.parametrize("made", ["tacos", "pccl", "standard"], indirect=True)
@@ -28,7 +54,7 @@ def tables(page: str) -> list[list[list[str]]]:
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
     """The figures of a paper, and the folder in which its page was written."""
     folder = tmp_path_factory.mktemp(request.param)
-    done = weft("reproduce", request.param, "--quick", "--json", "-o", "docs", cwd=folder)
+    done = papers(request.param, "--quick", "--json", "-o", "docs", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout), folder / "docs"
 
@@ -48,7 +74,7 @@ def test_every_row_is_verified(made: tuple[dict[str, Any], Path]):
 def test_a_page_with_tables_and_figures(made: tuple[dict[str, Any], Path]):
     report, docs = made
     page = (docs / f"reproduce-{report['paper']}.md").read_text()
-    assert f"`weft reproduce {report['paper']} --quick -o docs`" in page
+    assert f"`python -m papers {report['paper']} --quick -o docs`" in page
     for part in ("From the paper", "Measured here", "Where we differ"):
         assert f"**{part}.**" in page
     shown = tables(page)
@@ -79,9 +105,27 @@ def test_times_are_the_same_by_every_door(made: tuple[dict[str, Any], Path]):
 
 def test_refusals(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    assert "unknown paper 'taco'; did you mean 'tacos'?" in refused("reproduce", "taco")
-    assert "Missing argument" in refused("reproduce")
-    assert "--output is empty" in refused("reproduce", "tacos", "-o", "")
-    said = refused("reproduce", "tacos", "-o", "file", cwd=tmp_path)
+    assert "unknown paper 'taco'; did you mean 'tacos'?" in refused("taco")
+    assert "Missing argument" in refused()
+    assert "--output is empty" in refused("tacos", "-o", "")
+    said = refused("tacos", "-o", "file", cwd=tmp_path)
     assert "cannot write to file: it is a file, not a folder" in said
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_tables_beside_published_figures():
+    done = papers("bench", "all-reduce", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (one,) = json.loads(done.stdout)["experiments"]
+    (table,) = one["tables"]
+    assert [row["network"] for row in table["rows"]][:2] == ["mesh:4x4", "mesh:6x6"]
+    assert all(row["over bound"] < 1.5 for row in table["rows"])
+    assert "unknown table 'meshs'; did you mean 'meshes'?" in refused("bench", "meshs")
+
+
+def test_traces_for_astra_sim(tmp_path: Path):
+    save_ring("all-reduce", 4, tmp_path / "traces")
+    assert len(list((tmp_path / "traces").iterdir())) == 4
+    what, ranks, nodes, makespan, published, *_ = measure(("all-gather", 4))
+    assert (what, ranks, nodes, published) == ("all-gather ring", 4, 24, None)
+    assert makespan > 0

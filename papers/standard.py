@@ -7,39 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from papers.convert import conversion, rings
+from papers.figures import Bars
+from papers.programs import PROGRAMS
+from papers.report import VERIFIED, Experiment, Paper, Setup, Table
 from weft.algorithm import Algorithm
 from weft.api import load
+from weft.engine import simulate
+from weft.export.astra_sim import export
 from weft.formats import Hints, read, write
-from weft.formats.astra_sim import export
-from weft.reproduce.conversion import PUBLISHED_MS, Converted, ring_all_reduce, time_conversion
-from weft.reproduce.figures import Bars, Lines
-from weft.reproduce.programs import PROGRAMS
-from weft.reproduce.report import VERIFIED, Experiment, Paper, Table
-from weft.reproduce.setups import Reproduction, Setup
-from weft.simulate import simulate, simulate_astra_sim, simulate_traces
+from weft.judge import verify
+from weft.replay import simulate_astra_sim, simulate_traces
 from weft.topology import Topology, load_topology
-from weft.verify import verify
-
-PAPER = Paper(
-    "standard",
-    "A standard representation, run again",
-    "The position paper (arXiv 2408.11008, IEEE Micro 45(2) 2025) proposes that producers and "
-    "consumers of collective algorithms meet in Chakra execution traces, and shows it by running "
-    "algorithms of MSCCLang on ASTRA-sim over several networks. Its times to convert MSCCL-XML to "
-    "Chakra are second hand here: 259, 398, 1485 and 7662 ms at 16, 32, 64 and 128 NPUs, and "
-    "470 MB for a ring among 128.",
-    "The same workflow: ring and direct (all-pairs) algorithms written in Weft's "
-    "[language](language.md) and the same algorithms read from [MSCCL-XML](msccl.md), through "
-    "Chakra traces on disk, into three consumers: Weft's simulator of algorithms, its simulator "
-    "of traces, which sees nothing but the Chakra files, and its model of ASTRA-sim's analytical "
-    "backends, congestion-aware and unaware. Every algorithm is verified, by whichever door it "
-    "came in.",
-    "The programs are ours, in Weft's language and not in MSCCLang itself, and the MSCCL-XML is "
-    "written by Weft; both are the textbook algorithms that the paper names. Sizes and networks "
-    "are ours. ASTRA-sim itself does not run here: Weft's model of it is exact to the nanosecond "
-    "on the traces it was held against. Conversion times are of another machine and another "
-    "language, and include the start of the process.",
-)
 
 DOORS = ("language", "MSCCL-XML", "language > Chakra", "MSCCL-XML > Chakra")
 NETWORKS = {
@@ -72,7 +51,7 @@ def setups(quick: bool) -> list[Setup]:
     return [
         Setup(instances, _doors, _doors_experiment),
         Setup(instances, _consumers, _consumers_experiment),
-        Setup(list(PUBLISHED_MS)[: 1 if quick else None], _convert, _convert_experiment),
+        conversion(rings((16,)) if quick else rings()),
     ]
 
 
@@ -225,40 +204,24 @@ def _alike(times: dict[str, tuple[int | None, int | None]]) -> str:
     return "no" if differ else "yes"
 
 
-def _convert(npus: int) -> Converted:
-    return time_conversion(ring_all_reduce(npus), repeats=3)
-
-
-def _convert_experiment(found: Sequence[Converted]) -> Experiment:
-    rows = [
-        (
-            one.npus,
-            one.transfers,
-            PUBLISHED_MS[one.npus],
-            one.seconds * 1e3,
-            PUBLISHED_MS[one.npus] / one.seconds / 1e3,
-            one.written / 1e6,
-        )
-        for one in found
-    ]
-    columns = ("NPUs", "transfers", "published ms", "Weft ms", "published over Weft", "Weft MB")
-    return Experiment(
-        "conversion",
-        "From MSCCL-XML to Chakra",
-        "A ring All-Reduce, by `weft convert`, which verifies it on the way; the start of the "
-        "process included, the quickest of three runs.",
-        [Table("Conversion:", columns, rows)],
-        Lines(
-            "MSCCL-XML to Chakra",
-            "NPUs",
-            "ms",
-            [one.npus for one in found],
-            {
-                "published (second hand)": [float(PUBLISHED_MS[one.npus]) for one in found],
-                "Weft": [one.seconds * 1e3 for one in found],
-            },
-        ),
-    )
-
-
-REPRODUCTION = Reproduction(PAPER, setups)
+PAPER = Paper(
+    "standard",
+    "A standard representation, run again",
+    "The position paper (arXiv 2408.11008, IEEE Micro 45(2) 2025) proposes that producers and "
+    "consumers of collective algorithms meet in Chakra execution traces, and shows it by running "
+    "algorithms of MSCCLang on ASTRA-sim over several networks. Its times to convert MSCCL-XML to "
+    "Chakra are second hand here: 259, 398, 1485 and 7662 ms at 16, 32, 64 and 128 NPUs, and "
+    "470 MB for a ring among 128.",
+    "The same workflow: ring and direct (all-pairs) algorithms written in Weft's "
+    "[language](language.md) and the same algorithms read from [MSCCL-XML](msccl.md), through "
+    "Chakra traces on disk, into three consumers: Weft's simulator of algorithms, its simulator "
+    "of traces, which sees nothing but the Chakra files, and its model of ASTRA-sim's analytical "
+    "backends, congestion-aware and unaware. Every algorithm is verified, by whichever door it "
+    "came in.",
+    "The programs are ours, in Weft's language and not in MSCCLang itself, and the MSCCL-XML is "
+    "written by Weft; both are the textbook algorithms that the paper names. Sizes and networks "
+    "are ours. ASTRA-sim itself does not run here: Weft's model of it is exact to the nanosecond "
+    "on the traces it was held against. Conversion times are of another machine and another "
+    "language, and include the start of the process.",
+    setups,
+)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from papers.figures import Bars
+from papers.report import VERIFIED, Table
 from weft.collective import Collective, Plan
-from weft.compare import Row, Run, compare
+from weft.comparison import Row, Run, compare
 from weft.cost import CostModel
-from weft.reproduce.figures import Bars
-from weft.reproduce.report import VERIFIED, Table
 from weft.topology import Topology
 
 
@@ -106,10 +106,13 @@ def contest_tables(contests: Sequence[Contest], first: str = "network") -> list[
     ]
 
 
-def efficiency_bars(title: str, contests: Sequence[Contest]) -> Bars:
+def efficiency_bars(
+    title: str, contests: Sequence[Contest], names: Sequence[str] | None = None
+) -> Bars:
     """How near each comes to the bound."""
     columns = [c.each(c.efficiency) for c in contests]
-    series = {name: [c[i] for c in columns] for i, name in enumerate(contests[0].names)}
+    names = names or contests[0].names
+    series = {name: [c[i] for c in columns] for i, name in enumerate(names)}
     return Bars(title, "bound / time", [c.name for c in contests], series)
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from benchmarks.networks import irregular_mesh
-from benchmarks.tables import Extent, Row
+from papers.networks import irregular_mesh, torn_mesh
+from papers.report import Extent, Row, Setup, one_table
 from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.collective.groups import parse_group
-from weft.reproduce.networks import torn_mesh
-from weft.synthesis import produce
+from weft.planners import produce
 from weft.topology import Topology, load_topology
 from weft.units import format_size, parse_size
 
@@ -62,39 +60,40 @@ _USUAL: tuple[_Case, ...] = (
 )
 
 
-def chosen(extent: Extent) -> Iterator[Row]:
-    """Time with the chosen number over the best of a sweep; CPU seconds over those of one run."""
-    yield "network", "collective", "size", "chosen", "us", "best", "us", "ratio", "CPU s", "runs"
-    for name, kind, sizes, group in _SHORT + (_USUAL if extent >= Extent.USUAL else ()):
-        topology = _NETWORKS[name]() if name in _NETWORKS else load_topology(name)
-        for number in sizes:
-            members = _members(topology, group)
-            demand = Collective.of(kind, members, parse_size(_SIZES[number]))
-            yield _row(topology, demand)
+def chosen(extent: Extent) -> Setup:
+    """The chosen number beside the best of a sweep."""
+    title = "Time with the chosen number over the best of a sweep; CPU seconds, and over one run's"
+    columns = ("network", "collective", "size", "chosen", "us", "best", "best us", "ratio")
+    cases = [
+        (name, kind, _SIZES[number], group)
+        for name, kind, sizes, group in _SHORT + (_USUAL if extent >= Extent.USUAL else ())
+        for number in sizes
+    ]
+    return one_table("chunks", title, (*columns, "CPU s", "runs"), cases, _row)
 
 
-def _members(topology: Topology, group: str) -> Sequence[int]:
-    return parse_group(group, topology.npus) if group else topology.members.tolist()
-
-
-def _row(topology: Topology, demand: Collective) -> Row:
+def _row(case: tuple[str, str, str, str]) -> Row:
+    network, kind, size, group = case
+    topology = _NETWORKS[network]() if network in _NETWORKS else load_topology(network)
+    members = parse_group(group, topology.npus) if group else topology.members.tolist()
+    demand = Collective.of(kind, members, parse_size(size))
     auto, seconds = _timed(topology, demand, None)
     swept = {count: _timed(topology, demand, count) for count in _counts(topology, demand)}
     best = min(swept, key=lambda count: swept[count][0].time)
     chunks = auto.demands[0].chunks_per_share
-    alone = swept[chunks][1] if chunks in swept else _timed(topology, demand, chunks)[1]
+    single = swept[chunks][1] if chunks in swept else _timed(topology, demand, chunks)[1]
     name = f"{demand.kind} ({demand.ranks})" if demand.ranks < topology.npus else demand.kind
     return (
         topology.name,
         name,
         format_size(demand.size),
         f"{chunks} {auto.provenance['method']}",
-        f"{auto.time / 1e6:.2f}",
+        auto.time / 1e6,
         f"{best} {swept[best][0].provenance['method']}",
-        f"{swept[best][0].time / 1e6:.2f}",
-        f"x{auto.time / swept[best][0].time:.3f}",
-        f"{seconds:.2f}",
-        f"{seconds / max(alone, 1e-3):.1f}",
+        swept[best][0].time / 1e6,
+        auto.time / swept[best][0].time,
+        seconds,
+        seconds / max(single, 1e-3),
     )
 
 

@@ -1,6 +1,6 @@
 """Weft beside classical algorithms: docs/comparison.md and its figures, written anew.
 
-``python -m benchmarks compare``; it takes long, so no other command runs it.
+``python -m papers compare``; it takes long, so no other command runs it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.compare import Comparison, Row, Run, compare
-from weft.compare.files import picture_of
+from weft.comparison import Comparison, Row, Run, compare
+from weft.comparison.files import picture_of
 from weft.documents import new_file
 from weft.topology import Topology, load_topology
 from weft.units import format_size, format_time
@@ -76,7 +76,7 @@ def heading(sizes: str) -> list[str]:
     return [
         "# Weft and classical algorithms",
         "",
-        "Written by `python -m benchmarks compare`, with the algorithms that Weft had then; do not",
+        "Written by `python -m papers compare`, with the algorithms that Weft had then; do not",
         "edit. How to read it, and how to make such a table for a network of your own:",
         "[](compare.md). How classical algorithms are put on networks: [](baselines.md).",
         "",

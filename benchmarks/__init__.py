@@ -1,1 +1,0 @@
-"""Figures beside the published ones: ``make bench``. Ratios and times, never asserts."""
