@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.bound import Bound, demand_bound, lower_bound
+from weft.bounds import Bound, demand_bound, lower_bound
 from weft.collective import Collective
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError
+from weft.judge import verify
 from weft.own import is_file, own_algorithm
+from weft.planners import produce
+from weft.progress import ProgressHook, run
 from weft.result import Result
-from weft.synthesis import produce
 from weft.topology import Topology, load_topology
 from weft.units import parse_size
-from weft.verify import verify
 
 if TYPE_CHECKING:
     from weft.formats import Hints
@@ -40,7 +41,7 @@ def synthesize(
     latency_model: LatencyModel = "pipelined",
     switching: Switching = "cut-through",
     alignment: int = 16,
-    progress: _core.Progress | None = None,
+    progress: ProgressHook | _core.Progress | None = None,
     method: str = "auto",
     scratch: str | Path | None = None,
 ) -> Result:
@@ -72,9 +73,11 @@ def synthesize(
         See `weft.CostModel`.
     alignment
         With a name: chunk boundaries fall on multiples of this many bytes.
+    progress
+        Is called some ten times a second with a `weft.Progress`; what it raises ends the search.
     method
         ``matching``, ``rounds``, ``symmetric``, ``periodic``, ``unicast``, ``trees``, ``steiner``
-        or a key of `weft.baselines.BASELINES` to use that method only; ``auto`` for the best of
+        or a key of `weft.classical.BASELINES` to use that method only; ``auto`` for the best of
         those that fit. Or a file with an algorithm of one's own: see `weft.own`.
     scratch
         Folder for rows that are too many for memory, by default the system's for temporary
@@ -100,30 +103,33 @@ def synthesize(
             raise InputError("size, group, root and relay go with a collective's name")
         demands = [collective] if isinstance(collective, Collective) else list(collective)
     demands, choose = _chunked(demands, chunks)
-    began = time.perf_counter()
-    if is_file(method):
-        algorithm = own_algorithm(method, topology, demands, choose_chunks=choose, cost=cost)
-        made_by = {"seed": seed, "trials": trials, **algorithm.provenance}
-        algorithm = replace(algorithm, provenance=made_by)
-    else:
-        algorithm = produce(
-            topology,
-            demands,
-            choose_chunks=choose,
-            cost=cost,
-            seed=seed,
-            trials=trials,
-            threads=threads,
-            progress=progress,
-            method=method,
-            scratch=None if scratch is None else Path(scratch),
-        )
-    seconds = time.perf_counter() - began
-    progress = progress or _core.Progress()
-    progress.enter("verifying")
-    verdict = verify(algorithm, progress=progress)
-    progress.enter("bounding")
-    return Result(algorithm, verdict, bound_of(algorithm), seconds)
+
+    def work(report: _core.Progress) -> Result:
+        began = time.perf_counter()
+        if is_file(method):
+            algorithm = own_algorithm(method, topology, demands, choose_chunks=choose, cost=cost)
+            made_by = {"seed": seed, "trials": trials, **algorithm.provenance}
+            algorithm = replace(algorithm, provenance=made_by)
+        else:
+            algorithm = produce(
+                topology,
+                demands,
+                choose_chunks=choose,
+                cost=cost,
+                seed=seed,
+                trials=trials,
+                threads=threads,
+                progress=report,
+                method=method,
+                scratch=None if scratch is None else Path(scratch),
+            )
+        seconds = time.perf_counter() - began
+        report.enter("verifying")
+        verdict = verify(algorithm, progress=report)
+        report.enter("bounding")
+        return Result(algorithm, verdict, bound_of(algorithm), seconds)
+
+    return run(work, progress)
 
 
 def _chunked(
@@ -164,7 +170,7 @@ def load(path: str | Path, hints: Hints | None = None, *, kind: str | None = Non
     kind
         Name of the format; by default it is recognised by what is in the file.
 
-    The algorithm is not judged: see `weft.verify.verify`.
+    The algorithm is not judged: see `weft.verify`.
     """
     from weft.formats import NO_HINTS, read
 

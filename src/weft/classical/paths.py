@@ -1,0 +1,111 @@
+"""What the network offers along each dimension of a grid: hops, and how busy they get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Routes
+from weft.classical.grid import Grid
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.topology.model import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """The hops and links that messages cross.
+
+    Attributes
+    ----------
+    hops
+        How many hops from NPU to NPU each message takes (int64).
+    links
+        The links that each hop crosses, all messages' one after the other (int32).
+    """
+
+    hops: NDArray[np.int64]
+    links: NDArray[np.int32]
+
+
+def direct_dimensions(topology: Topology, demand: Collective, grid: Grid) -> list[bool]:
+    """For each dimension: whether every NPU of a line is one hop from every other."""
+    return [_is_direct(topology, demand, grid, d) for d in range(len(grid.sizes))]
+
+
+def _is_direct(topology: Topology, demand: Collective, grid: Grid, dimension: int) -> bool:
+    line = grid.npus[grid.lines([dimension])]
+    if not _one_hop(_paths(topology, demand, line[1:], np.full_like(line[1:], line[0]))):
+        return False  # without a look at all pairs of all lines
+    return _one_hop(_paths(topology, demand, *_all_pairs(grid, dimension)))
+
+
+def _one_hop(found: Paths | None) -> bool:
+    return found is not None and bool((found.hops == 1).all())
+
+
+def load_of(
+    topology: Topology, demand: Collective, grid: Grid, dimension: int, *, direct: bool
+) -> int:
+    """How long a Reduce-Scatter along a dimension keeps its busiest link, as a whole number.
+
+    It is the time for 2 · size bytes on every NPU, times 10¹⁸, without latencies; 0 if there is
+    no path.
+    """
+    size = grid.sizes[dimension]
+    ends = _all_pairs(grid, dimension) if direct else _neighbours(grid, dimension)
+    found = _paths(topology, demand, *ends)
+    if found is None:
+        return 0
+    # Of a part's two bytes a pair gets both; or one goes round up and one down, size - 1 hops.
+    crossed = np.bincount(found.links, minlength=topology.links) * (2 if direct else size - 1)
+    return max(
+        (
+            int(crossed[topology.bandwidth == rate].max()) * 10**18 // int(rate)
+            for rate in np.unique(topology.bandwidth)
+        ),
+        default=0,
+    )
+
+
+def _all_pairs(grid: Grid, dimension: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """From every NPU to all others of its line."""
+    size, stride = grid.sizes[dimension], grid.stride(dimension)
+    place = np.arange(len(grid.npus))[:, None]
+    here = grid.along(dimension, place)
+    there = (here + np.arange(1, size)) % size
+    other = grid.npus[place + (there - here) * stride]
+    return np.broadcast_to(grid.npus[:, None], other.shape).reshape(-1), other.reshape(-1)
+
+
+def _neighbours(grid: Grid, dimension: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """From every NPU to its next and to the one before it, round the ring."""
+    size, stride = grid.sizes[dimension], grid.stride(dimension)
+    place = np.arange(len(grid.npus))
+    here = grid.along(dimension, place)
+    ends = [grid.npus[place + ((here + way) % size - here) * stride] for way in (1, -1)]
+    return np.tile(grid.npus, 2), np.concatenate(ends)
+
+
+def _paths(
+    topology: Topology, demand: Collective, src: NDArray[np.int32], dst: NDArray[np.int32]
+) -> Paths | None:
+    """The paths that sends of the collective's chunks take; None if one has none."""
+    chunks = demand.chunks
+    offsets, _, _, route, route_offsets, route_links, lost = _core.forward(
+        topology.core,
+        CostModel().core,
+        np.ascontiguousarray(src),
+        np.ascontiguousarray(dst),
+        np.full(len(src), chunks.reach[0] if len(chunks) else -1, dtype=np.int32),
+        chunks.largest,
+        chunks.set_offsets,
+        chunks.set_members,
+    )
+    if lost >= 0:
+        return None
+    _, links = Routes(route_offsets, route_links).crossed(route)
+    return Paths(np.diff(offsets), links)

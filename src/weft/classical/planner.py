@@ -1,0 +1,246 @@
+"""Classical algorithms as planners: as few or as many chunks as make them fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm
+from weft.classical.mapping import Produce, mapped, unmapped
+from weft.classical.size import rows_of
+from weft.engine import simulate
+from weft.errors import UnreachableError
+from weft.planners.chunking import WORTH, ladders
+from weft.planners.planner import Planner, add
+from weft.planners.problem import Problem
+from weft.topology.model import Topology
+from weft.units import NEVER
+
+SHARED = ("all-gather", "reduce-scatter", "all-reduce")
+"""Patterns in which every rank has a share of a buffer."""
+ROOTED = ("broadcast", "reduce")
+
+# Rows of one algorithm and the links they cross, over all numbers of chunks: about a second.
+_MOST_WORK = 1 << 20
+_WEIGHED = 0.1  # of the work is done if rows are only weighed
+# Up to so many pairs of NPUs that exchange something any gain counts, then one worth more chunks.
+_FEW_PAIRS = 1 << 12
+_HOPE = 1.5  # up to so many, what could only get so near to the best is still followed
+# Beyond so many no classical algorithm is looked at; behind switches, where every NPU sees many
+# others, some take long to find out what they send.
+_MOST_PAIRS, _MOST_PAIRS_SWITCHED = 1 << 17, 1 << 14
+_PATIENCE = 2  # numbers of chunks in a row that may bring nothing
+_PER_MILLION = 1 + 1e-6  # what is nearer to its bound than this meets it
+
+Floats = NDArray[np.float64]
+
+
+class Classical(Planner):
+    """A classical algorithm: who sends what to whom, whatever the network.
+
+    Sends between NPUs that no link joins go over fixed shortest paths; links serve first come
+    first. The times are those of a simulation, see `weft.simulate`.
+
+    Parameters
+    ----------
+    name, summary, rank
+        See `Planner`.
+    sends
+        ``sends(topology, collective)`` gives its rows. It may look at the network, as MultiTree
+        does; most do not.
+    kinds
+        The collectives it knows.
+    """
+
+    seeded = False
+    side_by_side = True
+
+    def __init__(
+        self, name: str, sends: Produce, kinds: tuple[str, ...], summary: str, rank: int = 250
+    ) -> None:
+        self.name, self.sends, self.kinds, self.summary = name, sends, kinds, summary
+        self.rank = rank
+
+    def fits(self, problem: Problem) -> str | None:
+        strange = sorted(problem.kinds - set(self.kinds))
+        if not strange:
+            return None
+        return f"does not know {strange[0]}; it does {', '.join(self.kinds)}"
+
+    def plan(self, problem: Problem) -> Algorithm:
+        return mapped(self.name, self.sends, problem.topology, problem.demands, problem.cost)
+
+    def rows(self, problem: Problem) -> int:
+        return rows_of(self.sends, problem.topology, problem.demands)
+
+    def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
+        """Few chunks first, then more, until more bring nothing.
+
+        Where it is the only one to be used: of numbers that are about as good, the smallest.
+        """
+        if not problem.is_auto:
+            tried = _Climb(self, problem).run()
+            least = min(algorithm.time for algorithm in tried)
+            return next(algorithm for algorithm in tried if algorithm.time <= least * WORTH)
+        pairs = sum(demand.ranks**2 for demand in problem.demands)
+        few = pairs <= _FEW_PAIRS
+        if pairs > (_MOST_PAIRS_SWITCHED if problem.topology.switches else _MOST_PAIRS):
+            return None
+        below = NEVER if best is None else best.time if few else round(best.time / WORTH)
+        steps = [step for ladder in ladders(problem) for step in ladder]
+        if all(step.bound * _PER_MILLION >= below for step in steps):
+            return None
+        tried = _Climb(self, problem, below, _HOPE if few else 1).run()
+        return min(tried, key=lambda algorithm: algorithm.time, default=None)
+
+
+def add_classical(
+    name: str, sends: Produce, kinds: tuple[str, ...], summary: str, rank: int
+) -> None:
+    """Put a classical algorithm in the table of planners; tables show them in order of rank."""
+    add(Classical(name, sends, kinds, summary, rank))
+
+
+@dataclass
+class _Outlook:
+    """Whether more chunks may still bring a time below what is known.
+
+    What more chunks gain goes down in proportion to their size: so what is left to gain follows
+    from the last gain, and twice as much is allowed for. Times and bounds are followed apart.
+    """
+
+    below: float
+    least: float = float("inf")
+    misses: int = 0
+    last: dict[str, tuple[int, int]] = field(default_factory=dict)
+    is_poor: bool = False
+
+    def afresh(self) -> _Outlook:
+        """For other chunks, which must bring something at once if the last ones brought nothing."""
+        return _Outlook(self.below, self.least, min(self.misses, 1))
+
+    def see_time(self, pieces: int, time: int) -> None:
+        """Take notice of the time with so many pieces."""
+        self.misses = 0 if time * WORTH < self.least else self.misses + 1
+        self.least = min(self.least, time)
+        self.is_poor = self.misses == _PATIENCE or self._falls_short("time", pieces, time)
+
+    def see_bound(self, pieces: int, bound: int) -> None:
+        """Take notice of a bound for the time with so many pieces."""
+        self.is_poor = self._falls_short("bound", pieces, bound)
+
+    def _falls_short(self, of: str, pieces: int, value: int) -> bool:
+        before, was = self.last.get(of, (pieces, value))
+        self.last[of] = pieces, value
+        left = max(was - value, 0) / (pieces / before - 1) if pieces > before else float("inf")
+        return value - 2 * left >= self.below
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """A search over numbers of chunks, from few to many.
+
+    Attributes
+    ----------
+    below
+        What does not take less time than this is of no use.
+    hope
+        More chunks are tried unless they promise more than so many times that.
+    """
+
+    planner: Classical
+    problem: Problem
+    below: int = NEVER
+    hope: float = 1
+
+    def run(self) -> list[Algorithm]:
+        """What it makes of few and of more chunks; without `below` there is always something."""
+        tried: list[Algorithm] = []
+        refused: UnreachableError | None = None
+        outlook, left = _Outlook(self.below * self.hope), float(_MOST_WORK)
+        for ladder in ladders(self.problem):
+            outlook = outlook.afresh()
+            for step in ladder:
+                if outlook.is_poor or left < 0:
+                    break
+                if self.below < NEVER and step.bound >= self.below:
+                    continue
+                self.problem.progress.check()
+                try:
+                    made, floor, work = self._made(step, left)
+                except UnreachableError as error:  # such large chunks may not fit small buffers
+                    refused = error
+                    continue
+                left -= work
+                pieces = sum(demand.chunk_count for demand in step.demands)
+                if made is None:
+                    outlook.see_bound(pieces, floor)
+                else:
+                    outlook.see_time(pieces, made.time)
+                    tried.append(made)
+        if refused is not None and not tried:
+            raise refused
+        return tried
+
+    def _made(self, step: Problem, left: float) -> tuple[Algorithm | None, int, float]:
+        """The algorithm with its times, if it may be of use; a bound for it; and the work."""
+        planner, topology = self.planner, self.problem.topology
+        untimed = unmapped(planner.name, planner.sends, topology, step.demands)
+        floor, work = self._weighed(untimed)
+        if self.below < NEVER and (floor >= self.below or work > left):
+            return None, floor, work * _WEIGHED
+        return simulate(untimed, topology, self.problem.cost).timed(), floor, work
+
+    def _weighed(self, untimed: Algorithm) -> tuple[int, float]:
+        """A bound for the rows of an algorithm, and how much work it is to simulate them."""
+        rows = untimed.transfers
+        links = _distances(self.problem.topology)[rows.src, rows.dst].astype(np.float64)
+        floor = max(self._load(untimed, links), self._chain(untimed, links))
+        return int(floor * 1e12 * (1 - 1e-9)), len(rows) + float(links.sum())  # not exact
+
+    def _load(self, untimed: Algorithm, links: Floats) -> float:
+        """Seconds for what leaves or enters an NPU, and for everything over all links."""
+        rows, topology = untimed.transfers, self.problem.topology
+        size = untimed.chunks.bytes[rows.chunk].astype(np.float64)
+        rates = topology.bandwidth.astype(np.float64)
+        nodes = topology.npus + topology.switches
+        load = float((size * links).sum() / max(rates.sum(), 1))
+        for row_ends, link_ends in ((rows.src, topology.src), (rows.dst, topology.dst)):
+            moved = np.bincount(row_ends, np.where(links > 0, size, 0), nodes)
+            rate = np.bincount(link_ends, rates, nodes)
+            load = max(load, float((moved[moved > 0] / rate[moved > 0]).max(initial=0)))
+        return load
+
+    def _chain(self, untimed: Algorithm, links: Floats) -> float:
+        """Seconds for the rows of the last chunk alone, each after what it waits for."""
+        rows, topology = untimed.transfers, self.problem.topology
+        mine = np.flatnonzero(rows.chunk == rows.chunk[-1:])
+        size = float(untimed.chunks.bytes[rows.chunk[-1:]].sum())
+        alpha = float(topology.latency.min(initial=NEVER)) / 1e12
+        sent = size / float(topology.bandwidth.max(initial=1))
+        takes = np.where(links > 0, links * alpha + sent, 0)
+        reads = rows.chunk if rows.src_place is None else rows.src_place
+        writes = rows.chunk if rows.dst_place is None else rows.dst_place
+        columns = (rows.src, reads, rows.dst, writes, rows.reduce, takes)
+        ready: dict[tuple[int, int], float] = {}
+        for src, read, dst, write, reduce, time in zip(
+            *(column[mine].tolist() for column in columns), strict=True
+        ):
+            arrives = ready.get((src, read), 0.0) + time
+            there = ready.get((dst, write), 0.0) if reduce else 0.0
+            ready[dst, write] = max(arrives, there)
+        return max(ready.values(), default=0.0)
+
+
+@lru_cache(maxsize=1)
+def _distances(topology: Topology) -> NDArray[np.int32]:
+    """How many links lie between any two NPUs at least."""
+    npus = topology.npus
+    found = np.zeros((npus, npus), dtype=np.int32)
+    for npu in topology.members.tolist():
+        found[npu] = _core.distances(topology.core, npu, False)[:npus].clip(min=0)
+    return found

@@ -1,0 +1,82 @@
+"""Matching on the time-expanded network: chunks with many takers, whatever the network."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft import _core
+from weft.algorithm import Algorithm
+from weft.collective import Chunks
+from weft.planners.listed import Listed, backwards, goal_of, scatter_and_gather
+from weft.planners.planner import add
+from weft.planners.problem import Problem
+from weft.planners.schedule import TIGHT, Schedule
+from weft.reachability import unreachable
+from weft.topology.model import Topology
+from weft.units import NEVER
+
+
+class Matching(Listed):
+    """Copies, sums for one taker run backwards, and All-Reduce as both."""
+
+    name = "matching"
+    summary = "chunks matched to links as time goes by, as TACOS does"
+    rank = 50
+
+    def fits(self, problem: Problem) -> str | None:
+        task = problem.task
+        if _in_shares(problem) or task.sums_for_one or not task.chunks.reduce.any():
+            return None
+        return "cannot plan sums for several takers, or sums beside copies"
+
+    def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
+        """Not where unicast and Steiner trees do better: pairs, and chunks of many sizes."""
+        task = problem.task
+        return not task.is_paired and task.is_even and super().is_worth_trying(problem, best)
+
+    def schedules(self, problem: Problem) -> list[Schedule]:
+        if _in_shares(problem):
+            return scatter_and_gather(problem, spread)
+        if problem.task.sums_for_one or problem.kinds == {"gather"}:
+            return [backwards(problem, problem.chunks, spread)]
+        return [spread(problem, problem.topology, problem.chunks)]
+
+
+def _in_shares(problem: Problem) -> bool:
+    """Whether all are All-Reduces that can be scattered: each NPU has a share of the buffer."""
+    return problem.kinds == {"all-reduce"} and all(d.parts is None for d in problem.demands)
+
+
+def spread(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
+    """Plan chunks that are copied, each taken for the largest."""
+    slot, goal = chunks.largest, goal_of(problem, topology, chunks)
+    sizes = chunks.set_sizes[chunks.pre]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    inner = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+    holders = chunks.set_members[np.repeat(chunks.set_offsets[chunks.pre], sizes) + inner]
+    problem.planning("matching", len(chunks))
+    planned = _core.match(
+        topology.core,
+        problem.cost.core,
+        slot,
+        offsets,
+        holders,
+        chunks.post,
+        chunks.reach,
+        chunks.set_offsets,
+        chunks.set_members,
+        problem.seed,
+        goal,
+        problem.threads,
+        problem.progress,
+    )
+    if planned[-1] == NEVER:
+        raise unreachable(topology, chunks)
+    schedule = Schedule.from_core(topology, planned, slot)
+    if schedule.time > goal * TIGHT:
+        problem.say("pushing together")
+        schedule = schedule.tightened(topology, problem.cost, slot)
+    return schedule
+
+
+add(Matching())

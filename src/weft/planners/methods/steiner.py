@@ -1,0 +1,69 @@
+"""Steiner trees: any mix of copies and sums, of any sizes."""
+
+from __future__ import annotations
+
+from weft import _core
+from weft.algorithm import Algorithm
+from weft.planners.listed import Listed
+from weft.planners.planner import add
+from weft.planners.problem import Problem
+from weft.planners.schedule import Schedule
+from weft.reachability import unreachable
+from weft.units import NEVER
+
+# Tried where others leave more than this to the bound; of small plans, and of large ones.
+_CLOSE, _CLOSE_ENOUGH = 1.01, 1.03
+# Plans are small up to so many chunks, each for so many NPUs; beyond the other none is tried.
+_FEW_DELIVERIES, _MOST_DELIVERIES = 1 << 13, 1 << 17
+# Of these large plans have been tried by trees already.
+_BY_TREES = ("all-reduce", "broadcast", "reduce")
+
+
+class Steiner(Listed):
+    """A tree for every chunk, grown where links carry least."""
+
+    name = "steiner"
+    summary = "a tree for every chunk, for any mix of copies and sums"
+    rank = 70
+
+    def fits(self, problem: Problem) -> str | None:  # noqa: ARG002 - all
+        return None
+
+    def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
+        if best is None:
+            return True
+        deliveries, few = problem.task.deliveries, problem.task.deliveries <= _FEW_DELIVERIES
+        by_trees = len(problem.demands) == 1 and problem.demand.kind in _BY_TREES
+        if deliveries > _MOST_DELIVERIES or (by_trees and not few):
+            return False
+        return best.time > problem.bound * (_CLOSE if few else _CLOSE_ENOUGH)
+
+    def schedules(self, problem: Problem) -> list[Schedule]:
+        return [plan_steiner(problem)]
+
+
+def plan_steiner(problem: Problem) -> Schedule:
+    """Plan any mix of copies and sums, of any sizes."""
+    topology, chunks = problem.topology, problem.chunks
+    problem.planning("steiner")
+    planned = _core.steiner(
+        topology.core,
+        problem.cost.core,
+        chunks.bytes,
+        chunks.reduce,
+        chunks.pre,
+        chunks.post,
+        chunks.reach,
+        chunks.set_offsets,
+        chunks.set_members,
+        problem.seed,
+        problem.bound,
+        problem.threads,
+        problem.progress,
+    )
+    if planned[-1] == NEVER:
+        raise unreachable(topology, chunks)
+    return Schedule.from_core(topology, planned, None)
+
+
+add(Steiner())

@@ -1,0 +1,99 @@
+"""Many trees packed together: All-Reduce, Broadcast and Reduce."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm
+from weft.collective import Chunks
+from weft.planners.listed import Listed, backwards, goal_of, has_one_root, mirrored
+from weft.planners.planner import add
+from weft.planners.problem import Problem
+from weft.planners.schedule import Schedule
+from weft.reachability import unreachable
+from weft.topology.model import Topology
+from weft.units import NEVER
+
+# Tried where others leave more than this to the goal: of an All-Reduce, and of a Broadcast.
+_CLOSE, _CLOSE_FROM_A_ROOT = 1.01, 1.02
+
+
+class Trees(Listed):
+    """Trees that sum some chunks while others are spread, or that spread from one root.
+
+    Reduce-Scatter and All-Gather are as good as it gets on vertex-transitive networks. Elsewhere,
+    as on a mesh, links at the edge idle in either half; trees do not let them.
+    """
+
+    name = "trees"
+    summary = "many trees packed together, for All-Reduce, Broadcast and Reduce"
+    rank = 60
+
+    def fits(self, problem: Problem) -> str | None:
+        if _is_all_reduce(problem) or has_one_root(_spread_chunks(problem)):
+            return None
+        return "plans all-reduce, broadcast and reduce among two NPUs or more"
+
+    def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
+        close = _CLOSE if _is_all_reduce(problem) else _CLOSE_FROM_A_ROOT
+        task = problem.task
+        return task.is_even and (best is None or best.time > task.goal * close)
+
+    def schedules(self, problem: Problem) -> list[Schedule]:
+        if _is_all_reduce(problem):
+            members = np.array(sorted(problem.demand.group), dtype=np.int32)
+            return [_packed(problem, problem.topology, problem.chunks, members, None)]
+        if problem.task.sums_for_one:
+            return [backwards(problem, problem.chunks, _from_root)]
+        return [_from_root(problem, problem.topology, problem.chunks)]
+
+
+def _is_all_reduce(problem: Problem) -> bool:
+    return len(problem.demands) == 1 and problem.demand.kind == "all-reduce"
+
+
+def _spread_chunks(problem: Problem) -> Chunks:
+    """What is spread from a root: sums for one taker are, back in time."""
+    return mirrored(problem.chunks) if problem.task.sums_for_one else problem.chunks
+
+
+def _from_root(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
+    """Chunks that all have one holder and the same takers."""
+    root = chunks.members(int(chunks.pre[0]))
+    members = np.union1d(root, chunks.members(int(chunks.post[0])))
+    return _packed(problem, topology, chunks, members, int(root[0]))
+
+
+def _packed(
+    problem: Problem,
+    topology: Topology,
+    chunks: Chunks,
+    members: NDArray[np.int32],
+    root: int | None,
+) -> Schedule:
+    """Trees that join all of `members`: from `root`, or of an All-Reduce if there is none."""
+    number = int(chunks.reach[0]) if len(chunks) else -1
+    reach = chunks.members(number) if number >= 0 else np.empty(0, dtype=np.int32)
+    problem.planning("trees", len(chunks))
+    planned = _core.trees(
+        topology.core,
+        problem.cost.core,
+        chunks.largest,
+        members,
+        reach,
+        -1 if root is None else root,
+        len(chunks),
+        problem.seed,
+        goal_of(problem, topology, chunks),
+        problem.progress,
+    )
+    if planned[-1] == NEVER and len(members) > 1:  # one alone has no tree, and needs none
+        raise unreachable(topology, chunks)
+    problem.say("pushing together")
+    schedule = Schedule.from_core(topology, planned, chunks.largest)
+    return schedule.tightened(topology, problem.cost, chunks.largest)
+
+
+add(Trees())

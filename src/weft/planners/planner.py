@@ -1,0 +1,100 @@
+"""What a planner is, and the one table of them: Weft's own, classical ones, users' own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from weft.algorithm import Algorithm
+from weft.planners.chunking import climb, options
+from weft.planners.problem import AUTO, Problem
+from weft.registry import Registry
+
+
+class Planner(ABC):
+    """A way to plan collectives. To add one, write a subclass and pass it to `weft.register`.
+
+    Only `name`, `fits` and `plan` must be written. The portfolio asks the planners that fit in
+    order of `rank`, keeps the plan with the least exact time, and stops once none can be better.
+
+    Attributes
+    ----------
+    name
+        What ``--method`` and `Algorithm.provenance` call it.
+    summary
+        What it does, in a few words.
+    rank
+        Planners of lower ranks come first. Weft's own have 10 to 90, classical ones 200 and more.
+    beside
+        Whether `weft.compare` shows it beside Weft's answer.
+    judged
+        Whether the judge must accept a plan before it may win. The answer is judged in any case.
+    seeded
+        Whether another seed may give another plan, so that each trial asks it again.
+    side_by_side
+        Whether it runs on a thread of its own beside its neighbours in the table that say so too.
+    """
+
+    name: str
+    summary: str = ""
+    rank: int = 100
+    beside: bool = True
+    judged: bool = True
+    seeded: bool = True
+    side_by_side: bool = False
+
+    @abstractmethod
+    def fits(self, problem: Problem) -> str | None:
+        """Why it cannot plan this, such as "plans networks without switches"; None if it can."""
+
+    @abstractmethod
+    def plan(self, problem: Problem) -> Algorithm:
+        """Plan the problem with the chunks it has.
+
+        Say what is done with ``problem.say``, count with ``problem.progress``, and call
+        ``problem.progress.check()`` now and then: it raises if the user gave up.
+
+        Raises
+        ------
+        InputError
+            It cannot after all.
+        UnreachableError
+            Some chunk has no path to where it must go.
+        """
+
+    def floor(self, problem: Problem) -> int:
+        """Picoseconds that no plan of this planner can beat; by default what none at all can."""
+        return problem.bound
+
+    def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
+        """Whether ``auto`` should ask for a plan with these chunks, given the best so far."""
+        return best is None or self.floor(problem) < best.time
+
+    def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
+        """The best plan over numbers of chunks, where they are free; None if none may be better."""
+
+        def plan(option: Problem) -> Algorithm | None:
+            if option.is_auto and not self.is_worth_trying(option, best):
+                return None
+            return self.plan(option)
+
+        return climb(options(problem), plan, best)
+
+    def rows(self, problem: Problem) -> int:  # noqa: ARG002 - for those who can tell
+        """About how many transfers a plan has; 0 if that is not known beforehand."""
+        return 0
+
+
+PLANNERS: Registry[Planner] = Registry(
+    "method", "weft.planners.methods", "weft.classical", entry_points="weft.planners"
+)
+
+
+def add(*planners: Planner) -> None:
+    """Put planners in the table."""
+    for planner in planners:
+        PLANNERS.add(planner.name, planner, rank=planner.rank)
+
+
+def method_names() -> tuple[str, ...]:
+    """What ``--method`` takes: ``auto``, and the name of every planner."""
+    return (AUTO, *PLANNERS)

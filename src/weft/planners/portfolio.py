@@ -1,0 +1,189 @@
+"""The portfolio: one loop that asks planners in turn, and keeps the plan with the least time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from weft.algorithm import Algorithm
+from weft.clock import check_clock
+from weft.errors import InputError, UnreachableError, WeftError
+from weft.judge import verify
+from weft.planners.chunking import options
+from weft.planners.listed import timed
+from weft.planners.planner import PLANNERS, Planner
+from weft.planners.problem import Problem
+from weft.planners.schedule import Schedule
+from weft.reachability import check_first_chunk
+from weft.threads import in_threads
+
+MAX_SEED = 2**63 - 1
+_PER_MILLION = 1 + 1e-6  # what is nearer to its bound than this meets it
+
+
+def solve(problem: Problem, trials: int = 1) -> Algorithm:
+    """The best plan of all planners that fit; each trial has a seed of its own.
+
+    Raises
+    ------
+    InputError
+        The only method to be used does not fit.
+    UnreachableError
+        Some chunk has no path to where it must go.
+    """
+    planners = _candidates(problem)
+    _check(problem, planners)
+    workers = min(problem.threads, trials)
+    seeded = [planner for planner in planners if planner.seeded]
+
+    def attempt(number: int) -> Algorithm | None:
+        quiet = number > 0 and workers > 1
+        seed = (problem.seed + number) & MAX_SEED
+        mine = replace(problem, seed=seed, quiet=quiet, threads=problem.threads // workers)
+        best = _run(mine, seeded)
+        if problem.topology.copying and seeded:  # copies can be in the way of what is wanted more
+            plain = _run(mine.on(problem.topology.with_switches(copying=())), seeded)
+            on_it = None if plain is None else replace(plain, topology=problem.topology)
+            best = _least([best, on_it])
+        return best
+
+    best = attempt(0)
+    for first in range(1, trials if seeded else 1, workers):
+        batch = range(first, min(first + workers, trials))
+        problem.progress.enter(f"planning (trials {first + 1} to {batch[-1] + 1} of {trials})")
+        best = _least([best, *in_threads(attempt, batch, workers)])
+    best = _run(problem, [planner for planner in planners if not planner.seeded], best)
+    if best is None:
+        raise InputError(f"method {problem.method} finds no plan; use auto")
+    return best
+
+
+def best_alone(problem: Problem) -> Algorithm:
+    """The best plan of Weft's own planners for a part of a larger problem."""
+    planners = [planner for planner in _candidates(problem) if not planner.beside]
+    best = _run(problem, planners)
+    if best is None:
+        raise InputError(f"method {problem.method} finds no plan; use auto")
+    return best
+
+
+def _candidates(problem: Problem) -> list[Planner]:
+    """All planners; or the only one to be used, which may serve several collectives one by one."""
+    if problem.is_auto:
+        return list(PLANNERS.values())
+    only = PLANNERS.find(problem.method)
+    each = len(problem.demands) > 1 and not only.beside and only.name != "overlay"
+    return [only, PLANNERS["overlay"]] if each else [only]
+
+
+def _check(problem: Problem, planners: Sequence[Planner]) -> None:
+    """Raise what can be told before planning: there is no way, or no time, for what is asked."""
+    by_symmetry = any(
+        planner.name in ("symmetric", "repaired") and planner.fits(problem) is None
+        for planner in planners
+    )
+    check_clock(problem.topology, problem.demands, alike=by_symmetry)
+    if not problem.task.is_symmetric and not all(planner.beside for planner in planners):
+        check_first_chunk(problem.topology, problem.demand)
+
+
+def _run(
+    problem: Problem, planners: Sequence[Planner], best: Algorithm | None = None
+) -> Algorithm | None:
+    """Ask planners in turn until none can be better; None if none of them has a plan."""
+    refused: list[WeftError] = []
+    for batch in _batches(planners):
+        if best is not None and _is_met(problem, best):
+            break
+        known = replace(problem, below=best.time) if best is not None else problem
+        asked = [planner for planner in batch if _may_plan(problem, planner, refused)]
+        found = _asked(known, asked, best, refused)
+        best = _accepted(problem, batch[0], best, found)
+    if best is None and refused and planners:
+        raise next((one for one in refused if isinstance(one, UnreachableError)), refused[0])
+    return best
+
+
+def _batches(planners: Sequence[Planner]) -> Iterator[list[Planner]]:
+    """Planners one by one; neighbours that run side by side together."""
+    for side_by_side, group in groupby(planners, key=lambda planner: planner.side_by_side):
+        if side_by_side:
+            yield list(group)
+        else:
+            yield from ([planner] for planner in group)
+
+
+def _may_plan(problem: Problem, planner: Planner, refused: list[WeftError]) -> bool:
+    """Whether a planner fits; what does not is only said where it was asked for by name."""
+    if problem.is_auto and problem.task.is_too_large_for_tables and planner.rank > 40:
+        return True  # `fits` would need a table of chunks; `search` sees first how large it is
+    reason = planner.fits(problem)
+    if reason is not None and not problem.is_auto:
+        refused.append(InputError(f"method {planner.name} {reason}; use auto"))
+    return reason is None
+
+
+def _asked(
+    problem: Problem, planners: Sequence[Planner], best: Algorithm | None, refused: list[WeftError]
+) -> list[Algorithm]:
+    """What planners make of it, side by side if there are several."""
+    if len(planners) > 1:
+        problem.say("trying classical algorithms")
+        problem.progress.begin(len(planners))
+
+    def ask(planner: Planner) -> Algorithm | WeftError | None:
+        try:
+            return planner.search(problem, best)
+        except (InputError, UnreachableError) as error:
+            # A method may fit each of several collectives but not the mix.
+            if not planner.beside and len(problem.demands) == 1:
+                raise
+            return error
+        finally:
+            if len(planners) > 1:
+                problem.progress.advance()
+
+    if len(planners) > 1:
+        answers = in_threads(ask, planners, problem.threads)
+    else:
+        answers = [ask(planner) for planner in planners]
+    refused += [answer for answer in answers if isinstance(answer, WeftError)]
+    return [answer for answer in answers if isinstance(answer, Algorithm)]
+
+
+def _accepted(
+    problem: Problem, planner: Planner, best: Algorithm | None, found: Sequence[Algorithm]
+) -> Algorithm | None:
+    """The best so far, or a plan that takes less time; others' plans only if they are right."""
+    if not planner.judged or not problem.is_auto:
+        return _least([best, *found])
+    ordered = sorted(found, key=lambda algorithm: algorithm.time)
+    ordered += [_tightened(problem, first) for first in ordered[:1]]
+    better = [a for a in ordered if best is None or a.time < best.time]
+    better.sort(key=lambda algorithm: algorithm.time)
+    return next((algorithm for algorithm in better if verify(algorithm).ok), best)
+
+
+def _tightened(problem: Problem, algorithm: Algorithm) -> Algorithm:
+    """The same rows pushed together, unless they use memory of which planners know nothing."""
+    rows = algorithm.transfers
+    if rows.src_place is not None or rows.dst_place is not None or rows.deps is not None:
+        return algorithm
+    slot = algorithm.chunks.largest
+    pushed = Schedule.of(algorithm).tightened(problem.topology, problem.cost, slot)
+    return timed(problem.cut(algorithm.demands), [pushed], str(algorithm.provenance["method"]))
+
+
+def _least(plans: Sequence[Algorithm | None]) -> Algorithm | None:
+    """The plan with the least time, the first of equals."""
+    there = [plan for plan in plans if plan is not None]
+    return min(there, key=lambda plan: plan.time, default=None)
+
+
+def _is_met(problem: Problem, best: Algorithm) -> bool:
+    """Whether no number of chunks that is worth trying can take less time."""
+    tasks = [option.problem.task for option in options(problem)]
+    if problem.task.is_symmetric:
+        return best.time <= min(task.floor for task in tasks) * _PER_MILLION
+    return best.time <= min(task.bound for task in tasks) * _PER_MILLION

@@ -1,0 +1,209 @@
+"""A planned schedule, before it becomes an algorithm: rows on a network, slot by slot.
+
+Kernels plan with one slot length for all chunks, that of the largest, so that equal links keep
+their rhythm. The exact times, with each chunk's own bytes, follow from the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm, Routes, Transfers
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.topology.model import Topology
+
+TIGHT = 1.001
+"""A schedule is pushed together if it takes longer than this over its goal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Rows in an order in which they could run; `start` and `end` are slots in picoseconds."""
+
+    chunk: NDArray[np.int32]
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    reduce: NDArray[np.bool_]
+    route: NDArray[np.int32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    routes: Routes
+    slot: int | None  # bytes of a chunk for which the times are exact; None if for none
+
+    @classmethod
+    def from_core(cls, topology: Topology, planned: _core.Schedule, slot: int | None) -> Schedule:
+        chunk, src, dst, reduce, route, start, end, offsets, links, _time = planned
+        routes = Routes(offsets, links) if topology.switches else Routes.of_links(topology.links)
+        return cls(chunk, src, dst, reduce.view(np.bool_), route, start, end, routes, slot)
+
+    @classmethod
+    def of(cls, algorithm: Algorithm) -> Schedule:
+        """The rows of a timed algorithm, to be scheduled anew."""
+        rows, routes = algorithm.transfers, algorithm.routes
+        assert routes is not None
+        assert rows.route is not None
+        assert rows.start is not None
+        assert rows.end is not None
+        ends = (rows.start, rows.end)
+        return cls(rows.chunk, rows.src, rows.dst, rows.reduce, rows.route, *ends, routes, None)
+
+    @property
+    def time(self) -> int:
+        """When the last slot ends."""
+        return int(self.end.max(initial=0))
+
+    def backwards(self, twin: NDArray[np.int32] | None = None) -> Schedule:
+        """The same run back in time on the network with every link turned round.
+
+        A copy that spread a chunk becomes a partial sum on its way to where the chunk came
+        from. With `twin` (see `twin_links`) the links are those of the same network.
+        """
+        order = np.argsort(-self.end, kind="stable")
+        last = self.time
+        route = self.route[order]
+        # Where there are switches, the few routes in use may happen to be the first links.
+        if self.routes.are_links and twin is not None and len(self.routes) == len(twin):
+            routes, route = self.routes, twin[route]
+        else:
+            routes = _reversed_routes(self.routes, twin)
+        return Schedule(
+            self.chunk[order],
+            self.dst[order],
+            self.src[order],
+            ~self.reduce[order],
+            route,
+            last - self.end[order],
+            last - self.start[order],
+            routes,
+            None,
+        )
+
+    def tightened(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
+        """The same rows pushed together: as late as they may, then as early."""
+        order, start, end = _core.tighten(
+            topology.core,
+            self.routes.offsets,
+            self.routes.links,
+            cost.core,
+            self.chunk,
+            self.src,
+            self.dst,
+            self.route,
+            self.start,
+            self.end,
+            int(self.chunk.max(initial=-1)) + 1,
+            slot,
+        )
+        return replace(self, start=start, end=end, slot=slot)._reordered(order)
+
+    def _reordered(self, order: NDArray[np.integer[Any]]) -> Schedule:
+        return Schedule(
+            self.chunk[order],
+            self.src[order],
+            self.dst[order],
+            self.reduce[order],
+            self.route[order],
+            self.start[order],
+            self.end[order],
+            self.routes,
+            self.slot,
+        )
+
+    def as_copies(self) -> Schedule:
+        """The same rows without summing: a chunk with one contributor is its own sum."""
+        return replace(self, reduce=np.zeros_like(self.reduce))
+
+
+def transfers_of(
+    phases: Sequence[Schedule],
+    topology: Topology,
+    cost: CostModel,
+    chunk_bytes: NDArray[np.int64],
+) -> tuple[Transfers, Routes]:
+    """Transfers with exact times, and their routes: each row starts as soon as it may.
+
+    For each chunk the phases come one after the other; otherwise they overlap. Rows planned as
+    one multicast stay one.
+    """
+    both = _joined(phases)
+    if both.slot is not None and (chunk_bytes == both.slot).all():
+        rows = both
+    else:
+        start, end = _retimed(both, topology, cost, chunk_bytes)
+        rows = replace(both, start=start, end=end)
+        if np.any(start[:-1] > start[1:]):
+            rows = rows._reordered(np.argsort(start, kind="stable"))
+    transfers = Transfers(
+        rows.chunk, rows.src, rows.dst, rows.reduce, rows.route, rows.start, rows.end
+    )
+    return transfers, rows.routes
+
+
+def _retimed(
+    rows: Schedule, topology: Topology, cost: CostModel, chunk_bytes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return _core.retime(
+        topology.core,
+        rows.routes.offsets,
+        rows.routes.links,
+        cost.core,
+        rows.chunk,
+        rows.src,
+        rows.dst,
+        rows.route,
+        rows.start,
+        chunk_bytes,
+    )
+
+
+def overlaid(
+    schedules: Sequence[Schedule], delays: Sequence[int], demands: Sequence[Collective]
+) -> Schedule:
+    """Schedules of one demand each as one, in order of start; each is delayed by so much."""
+    firsts = np.cumsum([0, *(len(demand.chunks) for demand in demands[:-1])])
+    moved = [
+        replace(
+            schedule,
+            chunk=(schedule.chunk + first).astype(np.int32),
+            start=schedule.start + delay,
+            end=schedule.end + delay,
+        )
+        for schedule, delay, first in zip(schedules, delays, firsts, strict=True)
+    ]
+    both = _joined(moved)
+    return both._reordered(np.argsort(both.start, kind="stable"))
+
+
+def _joined(phases: Sequence[Schedule]) -> Schedule:
+    """Phases one after the other, with one table of routes."""
+    if len(phases) == 1:
+        return phases[0]
+    routes, shifts = Routes.joined([phase.routes for phase in phases])
+    begin = np.cumsum([0, *(phase.time for phase in phases[:-1])])
+    return Schedule(
+        np.concatenate([phase.chunk for phase in phases]),
+        np.concatenate([phase.src for phase in phases]),
+        np.concatenate([phase.dst for phase in phases]),
+        np.concatenate([phase.reduce for phase in phases]),
+        np.concatenate([p.route + s for p, s in zip(phases, shifts, strict=True)]),
+        np.concatenate([p.start + b for p, b in zip(phases, begin, strict=True)]),
+        np.concatenate([p.end + b for p, b in zip(phases, begin, strict=True)]),
+        routes,
+        None,
+    )
+
+
+def _reversed_routes(routes: Routes, twin: NDArray[np.int32] | None) -> Routes:
+    """Every route with its links in the opposite order (and replaced by their twins)."""
+    lengths = np.diff(routes.offsets)
+    position = np.arange(len(routes.links)) - np.repeat(routes.offsets[:-1], lengths)
+    mirrored = np.repeat(routes.offsets[1:], lengths) - 1 - position
+    links = routes.links[mirrored]
+    return Routes(routes.offsets, links if twin is None else twin[links])
