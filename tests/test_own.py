@@ -10,8 +10,8 @@ import weft
 from tests.cli.command import refused
 from tests.cli.command import weft as run
 from weft import Collective, load_topology
-from weft.baselines import baseline
-from weft.compare import Run, compare
+from weft.classical import baseline
+from weft.comparison import Run, compare
 from weft.errors import FormatError, InputError
 from weft.own import is_file, own_algorithm
 

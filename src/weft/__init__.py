@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from weft.algorithm import Algorithm, Transfers
     from weft.api import load, synthesize
-    from weft.bound import Bound, lower_bound
+    from weft.bounds import Bound, lower_bound
     from weft.collective import (
         Chunks,
         Collective,
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
         UnreachableError,
         WeftError,
     )
+    from weft.judge import Verdict
+    from weft.progress import Progress
     from weft.result import GroupResult, Result
     from weft.topology import Topology, load_topology, write_topology
-    from weft.verify import Verdict
 
 __all__ = [
     "Algorithm",
@@ -46,6 +47,7 @@ __all__ = [
     "InputError",
     "Move",
     "Plan",
+    "Progress",
     "Result",
     "Topology",
     "TopologyError",
@@ -71,7 +73,7 @@ __all__ = [
 _HOMES = {
     "weft.algorithm": ("Algorithm", "Transfers"),
     "weft.api": ("load", "synthesize"),
-    "weft.bound": ("Bound", "lower_bound"),
+    "weft.bounds": ("Bound", "lower_bound"),
     "weft.collective": (
         "Chunks",
         "Collective",
@@ -94,22 +96,25 @@ _HOMES = {
         "UnreachableError",
         "WeftError",
     ),
+    "weft.progress": ("Progress",),
     "weft.result": ("GroupResult", "Result"),
     "weft.topology": ("Topology", "load_topology", "write_topology"),
-    "weft.verify": ("Verdict",),
+    "weft.judge": ("Verdict",),
 }
 _ROOMS = {
     "algorithm",
-    "baselines",
-    "bound",
+    "bounds",
+    "classical",
     "collective",
-    "compare",
+    "comparison",
+    "engine",
+    "export",
     "formats",
+    "judge",
     "language",
-    "simulate",
-    "synthesis",
+    "planners",
+    "replay",
     "topology",
-    "verify",
     "workload",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

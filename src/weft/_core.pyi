@@ -377,7 +377,7 @@ class ViolationCode(Enum):
     too_large = ...
 
 class Violation:
-    """What the judge found; ``cpp/verify.h`` says what the numbers mean for each code."""
+    """What the judge found; ``cpp/judge/judge.h`` says what the numbers mean for each code."""
 
     @property
     def code(self) -> ViolationCode: ...

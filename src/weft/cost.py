@@ -1,6 +1,6 @@
 """The cost model: what a hop costs and how long it holds each link. One for all of Weft.
 
-The arithmetic itself lives in the core (``cpp/cost.h``), in integer picoseconds; this module
+The arithmetic itself lives in the core (``cpp/base/cost.h``), in integer picoseconds; this module
 names the choices, so that every result can say under which it was made.
 """
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from weft.algorithm import Algorithm, Transfers
-from weft.bound import Bound, lower_bound
+from weft.bounds import Bound, lower_bound
 from weft.collective import Collective
 from weft.errors import InputError
+from weft.judge import Verdict
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
-from weft.verify import Verdict
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from weft.algorithm import Algorithm, Buffer, Program, cells_of, weave
 from weft.collective import Collective, Move, all_reduce_of, custom
 from weft.errors import InputError
-from weft.verify import verify
+from weft.judge import verify
 
 
 class Words:

@@ -16,7 +16,7 @@ from tests.examples import examples
 from weft.algorithm import Algorithm, Buffer, Cells, Program, Woven, cells_of, weave
 from weft.collective import Collective, Move, all_reduce_of, custom
 from weft.errors import InputError
-from weft.verify import verify
+from weft.judge import verify
 
 Value = tuple[int, Counter[int]]  # the chunk a cell is said to hold, and the first cells summed
 

@@ -104,7 +104,7 @@ def test_save_and_verify(tmp_path: Path) -> None:
 
 
 def test_a_wrong_algorithm(tmp_path: Path) -> None:
-    from tests.verify.mutate import change, drop
+    from tests.judge.mutate import change, drop
 
     right = package.synthesize("ring:4", "all-gather", 4096).algorithm
     for name, wrong in {
@@ -206,7 +206,7 @@ def test_two_interrupts(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", ENDINGS)
 @pytest.mark.parametrize(
-    "module", ["click", "weft.cli.synth", "weft.api", "numpy", "weft._core", "weft.bound"]
+    "module", ["click", "weft.cli.synth", "weft.api", "numpy", "weft._core", "weft.bounds"]
 )
 def test_interrupt_while_importing(module: str, number: signal.Signals) -> None:
     """No import is broken off: modules in C may abort then."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import refused, weft
-from weft.compare.files import COLUMNS
+from weft.comparison.files import COLUMNS
 
 RING = ["compare", "ring:4", "all-gather", "--against", "direct"]
 ROW_KEYS = {
@@ -147,7 +147,7 @@ def test_without_matplotlib(tmp_path: Path) -> None:
 
 
 def test_help_lists_all_classical_algorithms() -> None:
-    from weft.baselines import BASELINES
+    from weft.classical import BASELINES
 
     text = " ".join(weft("compare", "--help").stdout.split())
     for name, known in BASELINES.items():

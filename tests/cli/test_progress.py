@@ -10,6 +10,7 @@ import pytest
 from weft import _core, synthesize
 from weft.cli import progress as progress_module
 from weft.cli.progress import Sight, run
+from weft.progress import Progress
 
 
 class Heard(_core.Progress):
@@ -44,28 +45,28 @@ def test_trials_side_by_side_are_one_phase() -> None:
 
 def test_what_is_shown_never_goes_backwards() -> None:
     progress = _core.Progress()
-    sight = Sight("reading", progress)
-    assert sight.look() == ("reading", None)
+    sight = Sight("reading")
+    assert sight.look(Progress.of(progress)) == ("reading", None)
     progress.enter("planning")
-    assert sight.look() == ("planning", None)
+    assert sight.look(Progress.of(progress)) == ("planning", None)
     progress.begin(4)
-    shares = [sight.look()[1]]
+    shares = [sight.look(Progress.of(progress))[1]]
     for _ in range(4):
         progress.advance()
-        shares.append(sight.look()[1])
+        shares.append(sight.look(Progress.of(progress))[1])
     assert shares == [0, 0.25, 0.5, 0.75, 0.99]
     progress.begin(100)
-    assert sight.look() == ("planning, stage 2", 0)
+    assert sight.look(Progress.of(progress)) == ("planning, stage 2", 0)
     progress.enter("verifying")
-    assert sight.look() == ("verifying", None)
+    assert sight.look(Progress.of(progress)) == ("verifying", None)
 
 
 def test_a_title_that_changes_stands_before_the_phase() -> None:
     progress = _core.Progress()
-    sight = Sight(lambda: "3 of 20: ring", progress)
-    assert sight.look() == ("3 of 20: ring", None)
+    sight = Sight(lambda: "3 of 20: ring")
+    assert sight.look(Progress.of(progress)) == ("3 of 20: ring", None)
     progress.enter("verifying")
-    assert sight.look()[0] == "3 of 20: ring: verifying"
+    assert sight.look(Progress.of(progress))[0] == "3 of 20: ring: verifying"
 
 
 def test_kernels_do_no_more_than_they_said() -> None:
@@ -107,7 +108,6 @@ def test_an_interrupt_as_the_work_begins_ends_it(monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # it is set on the way
     monkeypatch.setattr(progress_module, "ignore_more", lambda: None)
     cleared_up = []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from astra_model import COMP, RECV, SEND, attributes, run_bundle
 
 from weft.algorithm import Algorithm
-from weft.formats.astra_sim import chosen
+from weft.export.astra_sim import chosen
 
 Held = Counter  # of contributions, by the NPU that gave them
 

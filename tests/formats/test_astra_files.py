@@ -15,8 +15,8 @@ from tests.cli.command import refused
 from tests.cli.command import weft as command
 
 import weft
-from weft.formats.astra_sim import export
-from weft.formats.astra_sim._shapes import shapes_of
+from weft.export.astra_sim import export
+from weft.export.astra_sim._shapes import shapes_of
 from weft.topology import Topology, load_topology
 
 # Stands for ASTRA-sim: takes its options, runs the model and prints its lines.

@@ -8,7 +8,7 @@ from astra_model import run_bundle
 
 import weft
 from weft.algorithm import Transfers
-from weft.formats.astra_sim import export
+from weft.export.astra_sim import export
 from weft.topology import load_topology
 
 

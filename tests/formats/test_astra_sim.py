@@ -23,7 +23,7 @@ from weft.algorithm import Algorithm, Buffer, Transfers, place
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.formats.astra_sim import Bundle, export
+from weft.export.astra_sim import Bundle, export
 from weft.topology import Topology, load_topology
 
 SLOW = examples(25)

@@ -11,7 +11,7 @@ import pytest
 from tests.formats import chakra_schema
 
 import weft
-from weft.verify import verify
+from weft.judge import verify
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chakra_producer.py"
 

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
 
-from weft.baselines import baseline
+from weft.classical import baseline
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.engine import Simulation, simulate
 from weft.errors import FormatError
 from weft.formats.perfetto import Timeline
-from weft.simulate import Simulation, simulate, timeline_of
-from weft.synthesis import produce
+from weft.planners import produce
+from weft.replay import timeline_of
 from weft.topology import Topology, load_topology
 
 Event = dict[str, Any]

@@ -23,9 +23,9 @@ import weft
 from weft.algorithm import (
     Algorithm,
     CompactRows,
-    MendedExchange,
-    MendedRows,
     PeriodicRows,
+    RepairedExchange,
+    RepairedRows,
     RoundLog,
     UnnamedFile,
 )
@@ -33,9 +33,9 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import FormatError, InputError
 from weft.formats import Hints, read, store
-from weft.synthesis.engines import Settings
-from weft.synthesis.mending import plan_mended
-from weft.verify import verify
+from weft.judge import verify
+from weft.planners.engines import Settings
+from weft.planners.repair import plan_repaired
 
 HEAD = struct.Struct("<8sIIQQ")
 COMPACT = [logged(), logged(70), logged(3, "reduce-scatter"), symmetric(), symmetric(2)]
@@ -404,7 +404,7 @@ def test_symmetric_rows_out_of_range_are_refused(column, message, tmp_path):
 def mended(kind: str) -> Algorithm:
     broken = network("torus:4x4").without(links=[(0, 1), (1, 0)])
     demand = Collective.of(kind, range(16), 16000)
-    found = plan_mended(broken, demand, Settings(CostModel("blocking"), 0, 1))
+    found = plan_repaired(broken, demand, Settings(CostModel("blocking"), 0, 1))
     assert found is not None
     return found
 
@@ -422,7 +422,7 @@ def mended(kind: str) -> Algorithm:
 @pytest.mark.parametrize("kind", ["all-reduce", "all-to-all"])
 def test_mended_rows_come_back_or_are_refused(kind, change, message, tmp_path):
     algorithm = mended(kind)
-    assert isinstance(algorithm.rows, MendedExchange if kind == "all-to-all" else MendedRows)
+    assert isinstance(algorithm.rows, RepairedExchange if kind == "all-to-all" else RepairedRows)
     algorithm.save(tmp_path / "a.weft")
     loaded = weft.load(tmp_path / "a.weft")
     assert_same(loaded, algorithm)

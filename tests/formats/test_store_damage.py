@@ -19,7 +19,7 @@ from weft.collective import Collective
 from weft.errors import FormatError, InputError, WeftError
 from weft.formats import Hints, read, write
 from weft.formats.frame import LINK_COLUMNS
-from weft.verify import verify
+from weft.judge import verify
 
 
 def _typed(path: Path, name: str, kind: str, length: int) -> None:

@@ -11,8 +11,8 @@ import pytest
 import weft
 from weft.algorithm import Buffer, place
 from weft.collective import all_reduce_of
+from weft.judge import verify
 from weft.language import Program, program, programs
-from weft.verify import verify
 
 
 def ring(ranks: int, **options: object) -> Program:

@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from tests.cli.command import weft as run
-from weft.compare import compare
+from weft.comparison import compare
 from weft.topology import Topology, load_topology, read_topology, write_topology
 
 TORN = {"without_links": ["3-s7", "0>s0"], "without_npus": [5]}

@@ -28,7 +28,7 @@ from tests.workload.traces import (
     value,
     write,
 )
-from weft.baselines import BASELINES
+from weft.classical import BASELINES
 from weft.errors import InputError
 from weft.workload import lower, lowering
 

@@ -4,10 +4,10 @@ from weft.algorithm.activity import Activity, chunk_bytes
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.description import described
-from weft.algorithm.mended import MendedRows
-from weft.algorithm.mended_exchange import MendedExchange
 from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.periodic import PeriodicRows
+from weft.algorithm.repaired import RepairedRows
+from weft.algorithm.repaired_exchange import RepairedExchange
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
@@ -21,10 +21,10 @@ __all__ = [
     "Buffer",
     "Cells",
     "CompactRows",
-    "MendedExchange",
-    "MendedRows",
     "PeriodicRows",
     "Program",
+    "RepairedExchange",
+    "RepairedRows",
     "RoundLog",
     "Routes",
     "SymmetricRows",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.algorithm.mended import MendedRows
-from weft.algorithm.mended_exchange import MendedExchange
 from weft.algorithm.model import Algorithm
 from weft.algorithm.periodic import PeriodicRows
+from weft.algorithm.repaired import RepairedRows
+from weft.algorithm.repaired_exchange import RepairedExchange
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
 from weft.collective import Collective
@@ -55,7 +55,7 @@ def _rows(algorithm: Algorithm) -> dict[str, Any]:
         return {"form": "log of rounds", "rounds": rows.rounds, "slot_us": rows.slot / PS_PER_US}
     if isinstance(rows, SymmetricRows):
         return {"form": "rows of one NPU's chunks", "own_rows": len(rows.chunk)}
-    if isinstance(rows, MendedRows | MendedExchange):
+    if isinstance(rows, RepairedRows | RepairedExchange):
         own, patch = len(rows.base.chunk), len(rows.chunk)
         return {"form": "rows of one NPU's chunks, mended", "own_rows": own, "patch_rows": patch}
     if isinstance(rows, PeriodicRows):

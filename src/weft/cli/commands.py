@@ -11,7 +11,6 @@ from weft.cli.convert import convert
 from weft.cli.export import export
 from weft.cli.lower import lower
 from weft.cli.printing import say_error, wants_json
-from weft.cli.reproduce import reproduce
 from weft.cli.show import show
 from weft.cli.simulate import simulate
 from weft.cli.synth import synth
@@ -39,12 +38,11 @@ for command in (
     export,
     workload,
     lower,
-    reproduce,
 ):
     cli.add_command(command)
 
 
-def run() -> int:
+def run(command: click.Command = cli) -> int:
     """Run the command and give its exit code; wrong input is one sentence and exit code 2.
 
     3 if it can be read in several ways.
@@ -55,7 +53,7 @@ def run() -> int:
         It was interrupted.
     """
     try:
-        code = cli(standalone_mode=False)
+        code = command(standalone_mode=False)
     except click.exceptions.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:

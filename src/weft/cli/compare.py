@@ -18,14 +18,14 @@ from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
-    from weft.compare import Comparison
+    from weft.comparison import Comparison
 
 
 class _Compare(click.Command):
     """A command whose help lists the classical algorithms."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from weft.baselines import BASELINES
+        from weft.classical import BASELINES
 
         super().format_options(ctx, formatter)
         with formatter.section("Classical algorithms"):
@@ -84,8 +84,8 @@ def compare(
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
     from weft.cli.comparison import print_comparison
-    from weft.compare import compare as run
-    from weft.compare.files import csv_of, picture_of
+    from weft.comparison import compare as run
+    from weft.comparison.files import csv_of, picture_of
     from weft.documents import new_file
     from weft.units import parse_size
 
@@ -124,7 +124,7 @@ def compare(
 
 def _check_files(table: str | None, plot: str | None) -> None:
     """Say that a file cannot be written before the work, not after it."""
-    from weft.compare.files import check_picture
+    from weft.comparison.files import check_picture
     from weft.documents import check_new_file
     from weft.errors import InputError
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from weft.cli.printing import cell
 from weft.cli.report import print_whole
-from weft.compare import Comparison, Row, Run
-from weft.compare.model import WEFT, Outcome
+from weft.comparison import Comparison, Row, Run
+from weft.comparison.model import WEFT, Outcome
 from weft.units import format_size, format_time
 
 _WINNER = "bold green"

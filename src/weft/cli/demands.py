@@ -39,7 +39,7 @@ class DemandOptions:
     def sweep(self, topology: Topology, alignment: int) -> list[Plan]:
         """The same at each of --sizes; once, if it says itself how much moves."""
         from weft.collective.request import takes_size
-        from weft.compare.sizes import USUAL, parse_sizes
+        from weft.comparison.sizes import USUAL, parse_sizes
 
         if self.collective is None or not takes_size(self.collective):
             return [self.load(topology, alignment)]

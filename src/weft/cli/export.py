@@ -12,7 +12,7 @@ from weft.cli.printing import cell, json_option, say, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
-    from weft.formats.astra_sim import Bundle
+    from weft.export.astra_sim import Bundle
 
 
 @click.group()
@@ -45,8 +45,8 @@ def astra_sim(
     from weft.cli import progress
     from weft.documents import check_replaceable
     from weft.errors import InputError
-    from weft.formats.astra_sim import BUNDLE_NAME
-    from weft.formats.astra_sim import export as write
+    from weft.export.astra_sim import BUNDLE_NAME
+    from weft.export.astra_sim import export as write
 
     if not output:
         raise InputError("--output is empty; give the folder to write")

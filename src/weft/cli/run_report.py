@@ -12,7 +12,7 @@ from rich.table import Table
 
 from weft.cli.printing import cell
 from weft.cli.report import group_table, print_whole
-from weft.simulate import QUARTERS, Report
+from weft.engine import QUARTERS, Report
 from weft.units import PS_PER_US, format_bandwidth, format_size, format_time
 
 _MOST_LINKS = 10

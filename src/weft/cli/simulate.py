@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from weft._core import Progress
     from weft.cost import CostModel
-    from weft.simulate import Report, TraceRun
-    from weft.verify import Verdict
+    from weft.engine import Report
+    from weft.judge import Verdict
+    from weft.replay import TraceRun
 
 
 @click.command()
@@ -117,8 +118,8 @@ def _run(
     report: Progress,
 ) -> Report | Verdict:
     """Run an algorithm, unless it is wrong."""
+    from weft.engine import Report, simulate
     from weft.formats import read
-    from weft.simulate import Report, simulate
     from weft.units import parse_bandwidth
 
     hints, rate = source.hints(), None if reducer is None else parse_bandwidth(reducer)
@@ -145,7 +146,8 @@ def _report(
     """Print what came of a run, and write its timeline; says whether all is right."""
     from weft.cli.run_report import print_run
     from weft.cli.trace_report import print_trace_run
-    from weft.simulate import Report, TraceRun, timeline_of, trace_timeline_of
+    from weft.engine import Report
+    from weft.replay import TraceRun, timeline_of, trace_timeline_of
 
     if not isinstance(done, Report | TraceRun):
         if as_json:

@@ -12,7 +12,7 @@ from rich.table import Table
 from weft import _core
 from weft.cli.printing import cell
 from weft.cli.report import print_whole
-from weft.simulate import TraceRun
+from weft.replay import TraceRun
 from weft.units import PS_PER_US, format_time
 
 _MOST_STUCK = 5

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.cli.inputs import InputOptions
     from weft.cli.options import NetworkOptions
     from weft.cost import CostModel
-    from weft.simulate import TraceRun
+    from weft.replay import TraceRun
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def trace_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def are_traces(source: InputOptions, traces: TraceOptions) -> bool:
     """Whether to run traces as they are: said so, or not Weft's and nothing says of what."""
-    from weft.simulate import is_workload
+    from weft.replay import is_workload
 
     if traces.astra_sim is not None:
         return True
@@ -127,7 +127,7 @@ def run_traces(
     progress: Progress,
 ) -> TraceRun:
     """Run them on the network that was named."""
-    from weft.simulate import simulate_astra_sim, simulate_traces
+    from weft.replay import simulate_astra_sim, simulate_traces
 
     if network is None:
         assert traces.astra_sim is not None

@@ -12,7 +12,7 @@ from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
     from weft._core import Progress
-    from weft.verify import Verdict
+    from weft.judge import Verdict
 
 
 @click.command()
@@ -32,9 +32,9 @@ def verify(source: InputOptions, network: NetworkOptions | None, as_json: bool) 
     judged with their times there: NPUs that are not there, and rows without a way, are named.
     """
     from weft.cli import progress
+    from weft.engine import simulate
     from weft.formats import read
-    from weft.simulate import simulate
-    from weft.verify import verify as judge
+    from weft.judge import verify as judge
 
     hints = source.hints()
 

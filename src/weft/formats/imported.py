@@ -10,7 +10,7 @@ from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, Move, check_told, custom
 from weft.errors import FormatError, InputError
-from weft.verify import Verdict, verify
+from weft.judge import Verdict, verify
 
 
 @dataclass(frozen=True)

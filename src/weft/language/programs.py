@@ -11,10 +11,10 @@ from weft.algorithm import Algorithm, weaving
 from weft.collective import PATTERNS, Collective, parse_group
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError, unknown_name
+from weft.judge import Verdict, verify
 from weft.language.lines import Line, calling_line, spelled, wrong
 from weft.language.memory import Memory, Run
 from weft.units import parse_size
-from weft.verify import Verdict, verify
 
 MAX_NPUS = 1 << 17
 

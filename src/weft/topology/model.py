@@ -14,7 +14,7 @@ from weft import _core
 from weft.errors import TopologyError
 from weft.units import MAX_BYTES, parse_bandwidth, parse_latency
 
-_UNLIMITED = 2**63 - 1  # as in cpp/cost.h
+_UNLIMITED = 2**63 - 1  # as in cpp/base/cost.h
 MAX_DIMENSIONS = 64
 
 

@@ -27,7 +27,7 @@ from weft.formats.chakra._pairs import by_pairs
 from weft.formats.chakra._reach import out_of_reach
 from weft.formats.chakra._sums import all_reduced
 from weft.formats.imported import Hints, Imported
-from weft.verify import verify
+from weft.judge import verify
 
 
 def read_foreign(path: Path, files: TraceFiles, hints: Hints) -> Imported:

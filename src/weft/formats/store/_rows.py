@@ -12,9 +12,9 @@ from weft.algorithm import (
     COLUMN_TYPES,
     Algorithm,
     CompactRows,
-    MendedExchange,
-    MendedRows,
     PeriodicRows,
+    RepairedExchange,
+    RepairedRows,
     RoundLog,
     SymmetricRows,
     Transfers,
@@ -162,25 +162,25 @@ def _own_rows(arrays: Arrays, prefix: str, chunks: int, npus: int) -> SymmetricR
 
 def _take_mended(algorithm: Algorithm) -> tuple[Columns, Numbers]:
     rows = algorithm.rows
-    assert isinstance(rows, MendedRows | MendedExchange)
-    kinds = _PATCH if isinstance(rows, MendedRows) else _EXCHANGE_PATCH
+    assert isinstance(rows, RepairedRows | RepairedExchange)
+    kinds = _PATCH if isinstance(rows, RepairedRows) else _EXCHANGE_PATCH
     patch = {name: getattr(rows, name).astype(kind) for name, kind in kinds.items()}
     return _own_columns(rows.base, "base_") | patch, {"count": rows.count}
 
 
-def _make_mended(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> MendedRows:
+def _make_mended(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RepairedRows:
     network, demand = _place_of(frame, ("all-gather", "reduce-scatter", "all-reduce"))
     base, patch = _base_and_patch(network, demand, arrays, _PATCH, demand.chunks_per_share)
     count = _number(numbers, "count", 0, len(base) + len(patch["chunk"]))
-    return MendedRows(base, count, **patch, both=demand.kind == "all-reduce")
+    return RepairedRows(base, count, **patch, both=demand.kind == "all-reduce")
 
 
-def _make_mended_exchange(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> MendedExchange:
+def _make_repaired_exchange(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RepairedExchange:
     network, demand = _place_of(frame, ("all-to-all",))
     own = network.npus * demand.chunks_per_share
     base, patch = _base_and_patch(network, demand, arrays, _EXCHANGE_PATCH, own)
     count = _number(numbers, "count", 0, len(base) + len(patch["chunk"]))
-    return MendedExchange(base, count, **patch)
+    return RepairedExchange(base, count, **patch)
 
 
 def _base_and_patch(
@@ -245,8 +245,8 @@ def _place_of(
 KINDS: dict[str, Kind] = {
     "table": Kind(Transfers, _take_table, _make_table),
     "rounds": Kind(RoundLog, _take_rounds, _make_rounds),
-    "mended": Kind(MendedRows, _take_mended, _make_mended),
-    "mended-exchange": Kind(MendedExchange, _take_mended, _make_mended_exchange),
+    "mended": Kind(RepairedRows, _take_mended, _make_mended),
+    "mended-exchange": Kind(RepairedExchange, _take_mended, _make_repaired_exchange),
     "periodic": Kind(PeriodicRows, _take_periodic, _make_periodic),
     "symmetric": Kind(SymmetricRows, _take_symmetric, _make_symmetric),
 }

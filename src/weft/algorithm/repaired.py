@@ -1,0 +1,237 @@
+"""Rows of a symmetric algorithm on a network that lost some links, and what makes up for them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm.compact import CompactRows
+from weft.algorithm.durations import of_rows, over_links
+from weft.algorithm.symmetric import SymmetricRows
+from weft.algorithm.transfers import Routes, Transfers
+from weft.topology.model import Topology
+from weft.topology.translations import Translations
+
+if TYPE_CHECKING:
+    from weft.algorithm.model import Algorithm
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Patched(CompactRows):
+    """What is left of a symmetric algorithm of the whole network, and a patch; how to list them."""
+
+    base: SymmetricRows
+    count: int
+    chunk: NDArray[Any]
+    link: NDArray[np.int32]
+    start: Numbers
+
+    def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
+        moves, here = moves_of(algorithm), np.array([npu])
+        by = np.stack([moves.between(self.base.src, here), moves.between(self.base.dst, here)])
+        rows = np.tile(np.arange(len(self.base.chunk)), 2)
+        topology = topology_of(algorithm)
+        mine = np.flatnonzero((topology.src[self.link] == npu) | (topology.dst[self.link] == npu))
+        return self._listed(algorithm, rows, by.reshape(-1), mine)
+
+    def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
+        topology, count = topology_of(algorithm), len(self.base.chunk)
+        rows = np.repeat(np.arange(count), topology.npus)
+        by = np.tile(np.arange(topology.npus), count)
+        listed = self._listed(algorithm, rows, by, np.arange(len(self.chunk)))
+        return listed, Routes.of_links(topology.links)
+
+    @abstractmethod
+    def _listed(
+        self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
+    ) -> Transfers:
+        """Some rows of the base, each moved by an NPU, and some of the patch."""
+
+
+@dataclass(frozen=True, eq=False)
+class RepairedRows(Patched):
+    """A symmetric All-Gather of `Topology.whole`, less what failures take of it, and a patch.
+
+    The network has no switches, and the group is all NPUs that are left, in ascending order. A row
+    of `base`, moved by NPU t, is there if t is, and if every link is that t's chunk crosses on its
+    way there. What it does not bring, the patch does, after all of `base`.
+
+    A Reduce-Scatter is the same run backwards: what starts at s over a link ends over the link's
+    twin (same speed, the other way) as long before the end, counted with the largest chunk, as s
+    is after the beginning. An All-Reduce is the one, then the other. The collective's kind says
+    which.
+
+    Attributes
+    ----------
+    base
+        An All-Gather of as many pieces a share, on the whole network.
+    count
+        How many transfers the All-Gather has.
+    chunk, link, start
+        Of the patch: chunks of the collective (int32), links of the network (int32), picoseconds
+        (int64).
+    """
+
+    both: bool
+
+    def __len__(self) -> int:
+        return self.count * (1 + self.both)
+
+    def time(self, algorithm: Algorithm) -> int:
+        kind = algorithm.demands[0].kind
+        gathered = int((self.start + _durations(algorithm, self.chunk, self.link)).max())
+        if kind == "all-gather":
+            return gathered
+        turned = self.turned_at(algorithm)
+        return turned if kind == "reduce-scatter" else turned + gathered
+
+    def turned_at(self, algorithm: Algorithm) -> int:
+        """When the All-Gather would end if every chunk were as long as the largest."""
+        topology, largest = topology_of(algorithm), algorithm.demands[0].largest_chunk
+        return int((self.start + over_links(topology, largest)[self.link]).max())
+
+    def _listed(
+        self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
+    ) -> Transfers:
+        """Some rows of the base, each moved by an NPU, and some of the patch."""
+        topology, moves = topology_of(algorithm), moves_of(algorithm)
+        npus, pieces = topology.npus, algorithm.demands[0].chunks_per_share
+        src, dst = moves.moved(self.base.src[rows], by), moves.moved(self.base.dst[rows], by)
+        piece = self.base.chunk[rows].astype(np.int64)
+        keys = (by * pieces + piece) * npus + dst
+        present = np.zeros(npus, dtype=bool)
+        present[topology.members] = True
+        lost = missing_deliveries(self.base, topology, pieces)
+        there = np.flatnonzero(present[by] & present[dst] & ~np.isin(keys, lost))
+        chunk = np.concatenate(
+            [ranks_of(topology)[by[there]] * pieces + piece[there], self.chunk[patch]]
+        )
+        link = np.concatenate([links_between(topology, src[there], dst[there]), self.link[patch]])
+        start = np.concatenate([self.base.start[rows[there]], self.start[patch]])
+        return self._turned(algorithm, chunk.astype(np.int32), link.astype(np.int32), start)
+
+    def _turned(
+        self,
+        algorithm: Algorithm,
+        chunk: NDArray[np.int32],
+        link: NDArray[np.int32],
+        start: Numbers,
+    ) -> Transfers:
+        """Rows of the All-Gather as those of the collective, in order of start."""
+        topology, kind = topology_of(algorithm), algorithm.demands[0].kind
+        size = _durations(algorithm, chunk, link)
+        halves: list[tuple[NDArray[Any], Numbers, bool]] = []  # link, start, reduce
+        turned = 0
+        if kind != "all-gather":
+            turned = self.turned_at(algorithm)
+            twin = links_between(topology, topology.dst[link], topology.src[link])
+            halves.append((twin, turned - start - size, True))
+        if kind != "reduce-scatter":
+            halves.append((link, turned + start, False))
+        lane = np.concatenate([link for link, _, _ in halves]).astype(np.int32)
+        begin = np.concatenate([start for _, start, _ in halves])
+        order = np.argsort(begin, kind="stable")
+        adds = np.repeat([adds for _, _, adds in halves], len(chunk))
+        return Transfers(
+            np.tile(chunk, len(halves))[order],
+            topology.src[lane[order]],
+            topology.dst[lane[order]],
+            adds[order],
+            lane[order],
+            begin[order],
+            (begin + np.tile(size, len(halves)))[order],
+        )
+
+
+def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers:
+    """What NPUs that are left do not get of each other's pieces, ascending.
+
+    Piece j of NPU t that NPU v does not get is ``(t * pieces + j) * npus + v``. A row that is lost
+    for t takes with it all rows that pass on what it brings.
+    """
+    whole = topology.whole
+    assert whole is not None
+    moves, npus = Translations.of(whole), whole.npus
+    row, by = crossing_failed(base, moves, topology)
+    children = _children(base, pieces, npus)
+    found = [np.unique(row * npus + by)]
+    while len(found[-1]):
+        row, by = np.divmod(found[-1], npus)
+        counts = np.diff(children[0])[row]
+        inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        below = children[1][np.repeat(children[0][row], counts) + inner]
+        found.append(np.unique(below * npus + np.repeat(by, counts)))
+    row, by = np.divmod(np.unique(np.concatenate(found)), npus)
+    dst = moves.moved(base.dst[row], by)
+    left = np.zeros(npus, dtype=bool)
+    left[topology.members] = True
+    real = left[by] & left[dst]
+    return np.sort(((by * pieces + base.chunk[row]) * npus + dst)[real])
+
+
+def links_between(topology: Topology, src: NDArray[Any], dst: NDArray[Any]) -> Numbers:
+    """The link from each of `src` to each of `dst`; -1 where there is none."""
+    keys = topology.src.astype(np.int64) * topology.nodes + topology.dst
+    order = np.argsort(keys)
+    wanted = src.astype(np.int64) * topology.nodes + dst
+    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    return np.where(keys[order][place] == wanted, order[place], -1)
+
+
+def crossing_failed(
+    base: SymmetricRows, moves: Translations, topology: Topology
+) -> tuple[Numbers, Numbers]:
+    """Rows of the base, and what each is moved by, that would cross a link that is not there."""
+    whole = moves.topology
+    gone = np.flatnonzero(links_between(topology, whole.src, whole.dst) < 0)
+    towards = moves.direction(whole.src[gone], whole.dst[gone])
+    of_row = moves.direction(base.src, base.dst)
+    rows, by = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for way in np.unique(towards).tolist():
+        mine, failed = np.flatnonzero(of_row == way), gone[towards == way]
+        rows.append(np.repeat(mine, len(failed)))
+        by.append(
+            moves.between(
+                np.repeat(base.src[mine], len(failed)), np.tile(whole.src[failed], len(mine))
+            )
+        )
+    return np.concatenate(rows), np.concatenate(by)
+
+
+def _children(base: SymmetricRows, pieces: int, npus: int) -> tuple[Numbers, Numbers]:
+    """The rows that pass on what each row brings: offsets, and rows."""
+    bringer = np.full(pieces * npus, len(base.chunk))
+    bringer[base.chunk.astype(np.int64) * npus + base.dst] = np.arange(len(base.chunk))
+    after = bringer[base.chunk.astype(np.int64) * npus + base.src]
+    # In order of start nothing is passed on before it is brought, whatever a file says.
+    after = np.where(after < np.arange(len(after)), after, len(after))
+    counts = np.bincount(after, minlength=len(base.chunk) + 1)
+    return np.concatenate([[0], np.cumsum(counts)]), np.argsort(after, kind="stable")
+
+
+def topology_of(algorithm: Algorithm) -> Topology:
+    assert algorithm.topology is not None
+    return algorithm.topology
+
+
+def moves_of(algorithm: Algorithm) -> Translations:
+    whole = topology_of(algorithm).whole
+    assert whole is not None
+    return Translations.of(whole)
+
+
+def ranks_of(topology: Topology) -> Numbers:
+    """The rank of each NPU that is left."""
+    rank = np.full(topology.npus, -1, dtype=np.int64)
+    rank[topology.members] = np.arange(len(topology.members))
+    return rank
+
+
+def _durations(algorithm: Algorithm, chunk: NDArray[np.int32], link: NDArray[np.int32]) -> Numbers:
+    return of_rows(topology_of(algorithm), algorithm.demands[0].piece_bytes, chunk, link)

@@ -1,0 +1,68 @@
+"""Bounds from what each NPU must send and receive, and from all their receives together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft import _core
+from weft.bounds.classes import ChunkClasses
+from weft.bounds.gates import time_through
+from weft.cost import CostModel
+from weft.topology.model import Topology
+
+_KINDS = ("none", "ingress", "egress", "path")
+
+Proof = tuple[int, str, int]  # time for whole chunks, kind, time for any chunking; picoseconds
+
+
+def node_bound(
+    topology: Topology,
+    classes: ChunkClasses,
+    cost: CostModel,
+    enough: int,
+    budget: int,
+    _known: int,
+) -> Proof:
+    """Ingress and egress of every NPU, with the distances chunks come from."""
+    time, ideal, kind = _core.node_bound(
+        topology.core,
+        cost.core,
+        classes.smallest,
+        classes.largest,
+        classes.pre,
+        classes.post,
+        classes.reduce,
+        classes.count,
+        classes.bytes,
+        classes.set_offsets,
+        classes.set_members,
+        enough,
+        budget,
+    )
+    return time, _KINDS[kind], ideal
+
+
+def gossip_bound(
+    topology: Topology,
+    classes: ChunkClasses,
+    cost: CostModel,
+    _enough: int,
+    _budget: int,
+    _known: int,
+) -> Proof:
+    """All receives together, over all the bandwidth into NPUs.
+
+    A sum of c contributions for d takers costs at least c - 1 receives until the first taker
+    is complete, and one more for each other taker after that; a copy one for each taker that
+    does not have it.
+    """
+    sizes = classes.set_sizes
+    holders, takers = sizes[classes.pre], sizes[classes.post]
+    receives = np.where(classes.reduce, holders + takers - 2, np.maximum(takers - holders, 0))
+    if not receives.any():
+        return 0, "none", 0
+    chunks = int((receives * classes.count).sum())
+    total = float((receives * classes.bytes.astype(float)).sum())
+    into_npus = np.flatnonzero(topology.dst < topology.npus)
+    time, ideal = time_through(topology, into_npus, cost, classes, chunks, total)
+    return time, "gossip", ideal

@@ -1,0 +1,184 @@
+"""Bounds of All-to-All on networks that look alike from every NPU: no table of pairs is needed.
+
+Where lengths of links are alike wherever translations take a link, what one NPU sends has as far
+to go as what any other sends: the flow bound needs the distances from one NPU alone. After
+failures distances are at least what they were, over links that are fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.bounds.classes import ChunkClasses
+from weft.bounds.lengths import Carriers, Lengths, whole_lengths
+from weft.bounds.nodes import Proof, node_bound
+from weft.collective import Collective
+from weft.collective.chunks import cut
+from weft.cost import CostModel
+from weft.judge.orbits import NotAlikeError, find_orbits
+from weft.topology.model import Topology
+
+_KINDS = 3
+
+
+def applies(topology: Topology, demand: Collective) -> bool:
+    """Whether `symmetric_bounds` has something to say."""
+    everyone = len(demand.group) == len(topology.members) > 1
+    if demand.kind != "all-to-all" or not everyone:
+        return False
+    if topology.whole is None:
+        return topology.translates and _looks_alike(topology)
+    return _is_part(topology) and _looks_alike(topology.whole)
+
+
+def _looks_alike(topology: Topology) -> bool:
+    """Whether `Topology.translates` is true: a file may claim anything, and bounds must hold."""
+    try:
+        find_orbits(topology)
+    except NotAlikeError:
+        return False
+    return True
+
+
+def symmetric_bounds(
+    topology: Topology, demand: Collective, cost: CostModel, enough: int
+) -> Iterator[Proof]:
+    """What one NPU's sends prove, and then the links of one dimension after the other."""
+    classes = _sends_of(demand, _slowest(topology, demand))
+    yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes, 0)
+    links = Carriers(topology, cost, classes.smallest, classes.largest)
+    sizes = _sizes(demand)
+    chunks = int((sizes > 0).sum())
+    whole = topology.whole or topology
+    left = _left_of(whole, topology)
+    before = Carriers(whole, cost, classes.smallest, classes.largest)
+    for lengths in _lengths(whole, before):
+        away = _distances_in_all(whole, lengths)
+        gone = [
+            _distances_from_removed(topology, demand, lengths, each) for each in (sizes, sizes > 0)
+        ]
+        total, count = away * demand.size - gone[0], away * chunks - gone[1]
+        time, ideal = links.prove(lengths[left], total, count)
+        yield time, "flow", ideal
+
+
+def _sizes(demand: Collective) -> NDArray[np.int64]:
+    """Bytes of each chunk that an NPU has: a row for each rank it is for."""
+    marks = cut(demand.size, demand.ranks * demand.chunks_per_share, demand.alignment)
+    return np.diff(marks).reshape(demand.ranks, demand.chunks_per_share)
+
+
+def _slowest(topology: Topology, demand: Collective) -> int:
+    """The rank whose links out carry least: the first, unless some have failed."""
+    out = np.bincount(topology.src, weights=topology.bandwidth, minlength=topology.nodes)
+    return int(out[list(demand.group)].argmin())
+
+
+def _sends_of(demand: Collective, rank: int) -> ChunkClasses:
+    """What a rank has for the others: a part of the collective, so its bounds hold for all."""
+    sizes = _sizes(demand)
+    real = sizes[sizes > 0]
+    gets = sizes.sum(axis=1) > 0
+    gets[rank] = False
+    others = np.flatnonzero(gets).astype(np.int32)
+    return ChunkClasses(
+        np.full_like(others, rank),
+        others,
+        np.zeros(len(others), dtype=np.bool_),
+        (sizes > 0).sum(1)[others],
+        sizes.sum(1)[others],
+        int(real.min()),
+        int(real.max()),
+        np.arange(demand.ranks + 1, dtype=np.int64),
+        np.array(demand.group, dtype=np.int32),
+    )
+
+
+def _is_part(topology: Topology) -> bool:
+    """Whether all links are those of the network before failures, in the same order."""
+    whole = topology.whole
+    assert whole is not None
+    left = _left_of(whole, topology)
+    return all(
+        np.array_equal(getattr(topology, name), getattr(whole, name)[left])
+        for name in ("src", "dst", "bandwidth", "latency")
+    )
+
+
+def _left_of(whole: Topology, topology: Topology) -> NDArray[np.bool_]:
+    """Which links of a network before failures are still there, in the same order."""
+    before, now = (each.src.astype(np.int64) * each.nodes + each.dst for each in (whole, topology))
+    return np.isin(before, now)
+
+
+def _distances_in_all(whole: Topology, lengths: Lengths) -> float:
+    """From one NPU to all others; from all others to one, it is the same sum."""
+    once = np.ones(whole.npus, dtype=np.int64)
+    return _distances(whole, lengths, [0], np.arange(whole.npus), once)
+
+
+def _distances_from_removed(
+    topology: Topology, demand: Collective, lengths: Lengths, each: NDArray[np.generic]
+) -> float:
+    """From all NPUs that are not there to all that are, times what there is `each` for a rank."""
+    if not topology.removed:
+        return 0.0
+    amount = each.sum(axis=1).astype(np.int64)
+    group = np.array(demand.group)
+    assert topology.whole is not None
+    return _distances(topology.whole, lengths, sorted(topology.removed), group, amount)
+
+
+def _distances(
+    topology: Topology,
+    lengths: Lengths,
+    sources: list[int],
+    to: NDArray[np.integer[Any]],
+    amount: NDArray[np.int64],
+) -> float:
+    """Of all pairs of sources and `to`, times the amount of the latter."""
+    counts = np.zeros(topology.nodes, dtype=np.int64)
+    counts[sources] = len(to)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    ends = np.tile(to, len(sources)).astype(np.int32)
+    amounts = np.tile(amount, len(sources))
+    return _core.shortest_routing(topology.core, lengths, offsets, ends, amounts, 1)[0]
+
+
+def _lengths(topology: Topology, links: Carriers) -> Iterator[Lengths]:
+    """Lengths that translations keep: of one dimension's links alone, and alike in time."""
+    sort = _axes(topology) * _KINDS + _kinds(topology)
+    sorts = np.unique(sort)
+    for number in sorts:
+        yield (sort == number).astype(np.int64)
+    if len(sorts) > 1:
+        yield whole_lengths(1 / links.capacity)
+
+
+def _kinds(topology: Topology) -> NDArray[np.int64]:
+    """Between NPUs 0, to a switch 1, from a switch 2: what passes one of these passes the other."""
+    to, origin = topology.dst >= topology.npus, topology.src >= topology.npus
+    return to + 2 * origin.astype(np.int64)
+
+
+def _axes(topology: Topology) -> NDArray[np.intp]:
+    """The first dimension along which each link leads: at a switch, that of its NPUs."""
+    npus, up = topology.npus, topology.dst >= topology.npus
+    nearest, farthest = np.arange(topology.nodes), np.arange(topology.nodes)
+    nearest[npus:], farthest[npus:] = npus, 0
+    np.minimum.at(nearest, topology.dst[up], topology.src[up])
+    np.maximum.at(farthest, topology.dst[up], topology.src[up])
+    down = topology.src >= npus
+    one = np.where(up, nearest[topology.dst], nearest[topology.src])
+    other = np.where(down, farthest[topology.src], farthest[topology.dst])
+    shape = topology.dimensions
+    places = zip(
+        np.unravel_index(one, shape, "F"), np.unravel_index(other, shape, "F"), strict=True
+    )
+    axes: NDArray[np.intp] = np.argmax([here != there for here, there in places], axis=0)
+    return axes

@@ -1,0 +1,259 @@
+"""The figures of a comparison: a row a size, in it a run for every algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weft.algorithm import Algorithm
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.judge import verify
+from weft.planners import PLANNERS
+from weft.topology.model import Topology
+from weft.units import PS_PER_US
+
+WEFT = "weft"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one algorithm reaches. Bandwidths are those of the slowest group, as for `weft.Result`.
+
+    Attributes
+    ----------
+    method
+        How it was made, by its provenance.
+    chunks
+        Chunks a share; None if the groups' differ.
+    time
+        When the last transfer ends, in picoseconds.
+    transfers
+        How many rows it has.
+    synthesis_s
+        Seconds it took to make.
+    violation
+        What the judge finds wrong; None if nothing is.
+    """
+
+    method: str
+    chunks: int | None
+    time: int
+    algbw_GBps: float  # noqa: N815 - the unit's own spelling
+    busbw_GBps: float  # noqa: N815
+    transfers: int
+    synthesis_s: float
+    violation: str | None
+
+    @classmethod
+    def of(cls, algorithm: Algorithm, synthesis_s: float) -> Run:
+        """The figures of a timed algorithm, once the judge has looked at it."""
+        counts = {demand.chunks_per_share for demand in algorithm.demands}
+        pairs = list(zip(algorithm.demands, algorithm.times, strict=True))
+        return cls(
+            str(algorithm.provenance["method"]),
+            counts.pop() if len(counts) == 1 else None,
+            algorithm.time,
+            min(_rate(demand.size, time) for demand, time in pairs),
+            min(_rate(bus_bytes(demand), time) for demand, time in pairs),
+            len(algorithm.transfers),
+            synthesis_s,
+            verify(algorithm).violation,
+        )
+
+    @property
+    def verified(self) -> bool:
+        return self.violation is None
+
+    def to_dict(self, bound: int) -> dict[str, Any]:
+        """The figures, for machines."""
+        return {
+            "method": self.method,
+            "chunks": self.chunks,
+            "time_us": self.time / PS_PER_US,
+            "efficiency": bound / self.time if self.time else 1.0,
+            "algbw_GBps": self.algbw_GBps,
+            "busbw_GBps": self.busbw_GBps,
+            "transfers": self.transfers,
+            "synthesis_s": self.synthesis_s,
+            "verified": self.verified,
+            "violation": self.violation,
+        }
+
+
+def bus_bytes(demand: Collective) -> float:
+    """Bytes that count for the bus bandwidth."""
+    return demand.size * demand.pattern.bus_factor(demand.ranks)
+
+
+def _rate(size: float, time: int) -> float:
+    """10⁹ bytes per second; 0 where nothing moves."""
+    return size / time * 1e3 if time else 0.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why there is no run, in one sentence."""
+
+    reason: str
+
+    def to_dict(self, _bound: int) -> dict[str, Any]:
+        return {"refused": self.reason}
+
+
+Outcome = Run | Refusal
+
+
+@dataclass(frozen=True)
+class Row:
+    """All algorithms at one size.
+
+    Attributes
+    ----------
+    size
+        Bytes of the largest buffer on one NPU; of the largest collective, if there are several.
+    bound
+        Picoseconds that no algorithm can beat, whatever its chunks.
+    bound_busbw_GBps
+        Bus bandwidth that no slowest group can beat.
+    weft
+        Weft's answer. It may be one of the classical algorithms: see `classical`.
+    baselines
+        The classical algorithms by name.
+    alone
+        With several collectives: each synthesized as if it had the network to itself, and all
+        run at once, first come first served.
+    """
+
+    size: int
+    bound: int
+    bound_busbw_GBps: float  # noqa: N815
+    weft: Run
+    baselines: Mapping[str, Outcome]
+    alone: Outcome | None = None
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """Weft's answer, then the classical algorithms that can do it."""
+        ran = {name: run for name, run in self.baselines.items() if isinstance(run, Run)}
+        return {WEFT: self.weft, **ran}
+
+    @property
+    def winner(self) -> str | None:
+        """Who is fastest of those that are right; of equals the first, Weft before all others."""
+        right = {name: run.time for name, run in self.runs.items() if run.verified}
+        return min(right, key=right.__getitem__) if right else None
+
+    @property
+    def best_baseline(self) -> str | None:
+        """The fastest classical algorithm that is right."""
+        right = {n: r.time for n, r in self.runs.items() if n != WEFT and r.verified}
+        return min(right, key=right.__getitem__) if right else None
+
+    @property
+    def speedup(self) -> float | None:
+        """The best baseline's time over Weft's; below 1 where a baseline is faster."""
+        best = self.best_baseline
+        return None if best is None else _ratio(self.runs[best].time, self.weft.time)
+
+    @property
+    def classical(self) -> str | None:
+        """The method of Weft's answer, if it is a classical algorithm itself."""
+        parts = [PLANNERS.get(part) for part in self.weft.method.split(" + ")]
+        known = all(part is not None and part.beside for part in parts)
+        return self.weft.method if known else None
+
+    @property
+    def gain(self) -> float | None:
+        """How much faster all are together than each planned alone."""
+        return _ratio(self.alone.time, self.weft.time) if isinstance(self.alone, Run) else None
+
+    @property
+    def violations(self) -> dict[str, str]:
+        """What is wrong with what."""
+        runs = self.runs | ({"alone": self.alone} if isinstance(self.alone, Run) else {})
+        return {name: run.violation for name, run in runs.items() if run.violation is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines."""
+        outcomes = {WEFT: self.weft, **self.baselines}
+        return {
+            "size_bytes": self.size,
+            "lower_bound_us": self.bound / PS_PER_US,
+            "bound_busbw_GBps": self.bound_busbw_GBps,
+            "winner": self.winner,
+            "classical": self.classical,
+            "best_baseline": self.best_baseline,
+            "speedup": self.speedup,
+            "runs": {name: found.to_dict(self.bound) for name, found in outcomes.items()},
+            "alone": None if self.alone is None else self.alone.to_dict(self.bound),
+            "gain": self.gain,
+        }
+
+
+def _ratio(time: int, base: int) -> float:
+    return time / base if base else 1.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Weft and classical algorithms on one network, size by size.
+
+    Attributes
+    ----------
+    topology, cost, seed
+        The network, the cost model and the seed of Weft's search.
+    kinds
+        The collectives' names, in the order of `groups`.
+    groups
+        Who takes part in each.
+    names
+        The classical algorithms.
+    rows
+        One a size, ascending.
+    """
+
+    topology: Topology
+    cost: CostModel
+    seed: int
+    kinds: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """What was compared, in a few words."""
+        several = len(self.groups) > 1
+        if len(set(self.kinds)) > 1:
+            what = f"{len(self.kinds)} collectives"
+        else:
+            what = self.kinds[0] + (f" in {len(self.groups)} groups" if several else "")
+        return f"{what} on {self.topology.title}"
+
+    @property
+    def verified(self) -> bool:
+        """Whether the judge finds nothing wrong with any of them."""
+        return not any(row.violations for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines: what ``weft compare --json`` prints."""
+        return {
+            "topology": self.topology.name,
+            "changes": list(self.topology.changes),
+            "npus": len(self.topology.members),
+            "switches": self.topology.switches,
+            "links": self.topology.links,
+            "collective": self.kinds[0] if len(set(self.kinds)) == 1 else None,
+            "groups": [
+                {"collective": kind, "members": list(group)}
+                for kind, group in zip(self.kinds, self.groups, strict=True)
+            ],
+            "baselines": list(self.names),
+            "latency_model": self.cost.latency_model,
+            "switching": self.cost.switching,
+            "seed": self.seed,
+            "verified": self.verified,
+            "sizes": [row.to_dict() for row in self.rows],
+        }

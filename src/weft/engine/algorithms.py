@@ -1,0 +1,265 @@
+"""Running an algorithm on a network: what waits for what decides, not when it was planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm, Routes, Transfers, last_ends
+from weft.clock import check_run
+from weft.collective import Chunks
+from weft.cost import CostModel
+from weft.engine.occupied import Occupied
+from weft.engine.routing import Routed, routed
+from weft.errors import InputError, unknown_name
+from weft.topology import Topology, load_topology
+from weft.units import PS_PER_US
+
+Order = Literal["plan", "fifo"]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What happened when an algorithm ran.
+
+    Attributes
+    ----------
+    algorithm
+        What ran, over which routes; if the network was not its own, with a row for every hop.
+        Its times, if any, are those planned.
+    topology, cost
+        Where, and under which cost model.
+    order
+        ``plan`` if each link carried its rows in the planned order, ``fifo`` if first come first
+        served.
+    reducer
+        Bytes per second that an NPU adds; None if adding took no time.
+    start, end
+        When each row started, and when what it brought could be used, in picoseconds (int64).
+    busy
+        How long each link was held, in picoseconds (int64).
+    """
+
+    algorithm: Algorithm
+    topology: Topology
+    routes: Routes
+    route: NDArray[np.int32]
+    cost: CostModel
+    order: Order
+    reducer: int | None
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    busy: NDArray[np.int64]
+    _run: _core.Simulation
+
+    @property
+    def transfers(self) -> Transfers:
+        return self.algorithm.transfers
+
+    @cached_property
+    def time(self) -> int:
+        """When the last row ended, in picoseconds."""
+        return int(self.end.max(initial=0))
+
+    @property
+    def time_us(self) -> float:
+        return self.time / PS_PER_US
+
+    @property
+    def planned(self) -> int | None:
+        """When the last row should have ended, in picoseconds; None if nothing was planned."""
+        return self.algorithm.time if self.algorithm.timed else None
+
+    @cached_property
+    def times(self) -> tuple[int, ...]:
+        """When the last row of each collective ended, in picoseconds."""
+        return last_ends(self.algorithm.demands, self.transfers.chunk, self.end)
+
+    @property
+    def utilisation(self) -> NDArray[np.float64]:
+        """The share of the time in which each link was held."""
+        return self.busy / max(self.time, 1)
+
+    @cached_property
+    def critical_path(self) -> CriticalPath:
+        """The chain of rows that decided how long it took."""
+        return CriticalPath(*self._run.critical_path(self.start, self.end))
+
+    @cached_property
+    def occupied(self) -> Occupied:
+        """When each row was on its way, and when it held links."""
+        return Occupied.of(self.routes, self.route, self._run.occupied(self.start))
+
+    def timed(self) -> Algorithm:
+        """The algorithm with the times of this run, rows in order of start.
+
+        Raises
+        ------
+        InputError
+            Adding took time, which no plan accounts for.
+        """
+        if self.reducer is not None:
+            raise InputError("a run in which adding takes time is no plan of the cost model")
+        order = np.argsort(self.start, kind="stable")
+        rows = self.transfers.reordered(order)
+        timed = replace(rows, route=self.route[order], start=self.start[order], end=self.end[order])
+        return replace(
+            self.algorithm,
+            rows=timed,
+            topology=self.topology,
+            route_table=self.routes,
+            cost=self.cost,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    """Rows from the start to the end of a run, each of which waited for the one before it.
+
+    Attributes
+    ----------
+    row
+        Row numbers (int32).
+    cause
+        What it waited for: see `CAUSES` (uint8).
+    link
+        The link it waited for; -1 for other causes (int32). One of another row's, if that is
+        sent on by switches together with this one.
+    """
+
+    row: NDArray[np.int32]
+    cause: NDArray[np.uint8]
+    link: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+CAUSES = ("start", "data", "link", "adding")
+"""What a row of a critical path waited for: nothing, the row before it to bring what it sends or
+free the memory it writes, to leave a link, or to be added."""
+
+
+def simulate(
+    algorithm: Algorithm,
+    topology: Topology | str | None = None,
+    cost: CostModel | None = None,
+    *,
+    order: Order | None = None,
+    reducer: int | None = None,
+) -> Simulation:
+    """Run an algorithm on its own network, or on another.
+
+    Parameters
+    ----------
+    topology
+        Another network than the algorithm's own, or what `weft.load_topology` takes: the rows are
+        routed over it anew.
+    cost
+        The cost model; by default the algorithm's own, else pipelined and cut-through.
+    order
+        ``plan``: each link carries its rows in the planned order, the default where there is a
+        plan for this network. ``fifo``: first come first served.
+    reducer
+        Bytes per second that an NPU adds; by default adding takes no time.
+
+    Raises
+    ------
+    InputError
+        If there is no network to run it on, or no plan for it whose order could be kept.
+    UnreachableError
+        If a row has no path on another network.
+    """
+    cost = cost or algorithm.cost or CostModel()
+    if order is not None and order not in get_args(Order):
+        raise unknown_name("order", order, get_args(Order))
+    if reducer is not None and reducer < 1:
+        raise InputError(f"an NPU that adds {reducer} B/s; expected 1 B/s or more")
+    if isinstance(topology, str):
+        topology = load_topology(topology)
+    own = algorithm.timed and (topology is None or topology is algorithm.topology)
+    has_plan = own and cost == algorithm.cost
+    if order == "plan" and not has_plan:
+        raise InputError(
+            "there is no plan whose order could be kept: the algorithm has no times for this "
+            "network and cost model; use fifo"
+        )
+    topology = topology or algorithm.topology
+    if topology is None:
+        raise InputError(
+            "the algorithm was made for no network; name one to run it on, as with --topology"
+        )
+    if own:
+        hops = _own_hops(algorithm)
+    else:
+        hops = routed(algorithm.transfers, algorithm.chunks, topology, cost)
+        algorithm = replace(
+            algorithm, rows=hops.transfers, topology=None, route_table=None, cost=None
+        )
+    kept: Order = "plan" if has_plan and order != "fifo" else "fifo"
+    if kept == "fifo" or reducer is not None:  # a plan that is kept takes no longer than planned
+        check_run(topology, algorithm.chunks, len(hops.transfers), reducer)
+    run = _prepared(hops, algorithm.chunks, topology, cost, kept, reducer)
+    start, end, busy = _as_planned(run, hops) if kept == "plan" else run.first_come()
+    return Simulation(
+        algorithm, topology, hops.routes, hops.route, cost, kept, reducer, start, end, busy, run
+    )
+
+
+def _own_hops(algorithm: Algorithm) -> Routed:
+    """The rows of a timed algorithm, on its own network."""
+    rows, routes = algorithm.transfers, algorithm.routes
+    assert rows.route is not None
+    assert routes is not None
+    return Routed(rows, routes, rows.route, np.empty(0, dtype=np.uint8))
+
+
+def _as_planned(
+    run: _core.Simulation, hops: Routed
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    assert hops.transfers.start is not None
+    try:
+        return run.as_planned(hops.transfers.start)
+    except RuntimeError as error:  # rows that add late can hold each other up for ever
+        raise InputError(f"{error} while adding takes time; use fifo") from None
+
+
+def _prepared(
+    hops: Routed,
+    chunks: Chunks,
+    topology: Topology,
+    cost: CostModel,
+    order: Order,
+    reducer: int | None,
+) -> _core.Simulation:
+    rows, routes = hops.transfers, hops.routes
+    none32, none64 = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+    reads, writes = rows.src_place, rows.dst_place
+    if reads is not None or writes is not None:
+        reads = rows.chunk if reads is None else reads
+        writes = rows.chunk if writes is None else writes
+    return _core.Simulation(
+        network=topology.core,
+        cost=cost.core,
+        route_offsets=routes.offsets,
+        route_links=routes.links,
+        chunk=rows.chunk,
+        src=rows.src,
+        dst=rows.dst,
+        reduce=rows.reduce.view(np.uint8),
+        route=hops.route,
+        src_place=none32 if reads is None else reads,
+        dst_place=none32 if writes is None else writes,
+        dep_offsets=none64 if rows.dep_offsets is None else rows.dep_offsets,
+        deps=none64 if rows.deps is None else rows.deps,
+        bytes=chunks.bytes,
+        summed=chunks.reduce.view(np.uint8),
+        chained=hops.chained,
+        planned_end=rows.end if order == "plan" and rows.end is not None else none64,
+        reducer=reducer or 0,
+    )

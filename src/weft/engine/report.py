@@ -1,0 +1,302 @@
+"""What a run says about an algorithm: how fast, how far from planned, which links, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.bounds import Bound, lower_bound
+from weft.engine.algorithms import CAUSES, Simulation
+from weft.engine.path_times import PathTimes
+from weft.result import GroupResult
+from weft.units import PS_PER_US
+
+QUARTERS = (0.25, 0.5, 0.75, 1.0)
+"""Up to which utilisation links are counted together."""
+
+
+@dataclass(frozen=True)
+class PlanDifference:
+    """How the starts of a run differ from those planned.
+
+    Attributes
+    ----------
+    planned
+        When the last row should have ended, in picoseconds.
+    earlier, later
+        How many rows started earlier and later than planned.
+    most_earlier, most_later
+        By how much at most, in picoseconds.
+    first
+        The first row, by planned start, that did not start as planned; None if all did.
+    """
+
+    planned: int
+    earlier: int
+    later: int
+    most_earlier: int
+    most_later: int
+    first: int | None
+
+    @classmethod
+    def of(cls, run: Simulation) -> PlanDifference | None:
+        planned = run.transfers.start
+        if run.planned is None or planned is None:
+            return None
+        delay = run.start - planned
+        moved = np.flatnonzero(delay)
+        first = int(moved[np.argmin(planned[moved])]) if len(moved) else None
+        return cls(
+            run.planned,
+            int((delay < 0).sum()),
+            int((delay > 0).sum()),
+            -int(delay.min(initial=0)),
+            int(delay.max(initial=0)),
+            first,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LinkUse:
+    """How long each link was held, and what it carried.
+
+    Attributes
+    ----------
+    busy
+        Picoseconds (int64).
+    utilisation
+        The share of the run's time (float64).
+    bytes
+        Bytes that it carried (int64).
+    """
+
+    busy: NDArray[np.int64]
+    utilisation: NDArray[np.float64]
+    bytes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, run: Simulation) -> LinkUse:
+        carried = run.occupied.bytes_by_link(
+            run.topology.links, run.transfers.chunk, run.algorithm.chunks.bytes
+        )
+        return cls(run.busy, run.utilisation, carried)
+
+    def __len__(self) -> int:
+        return len(self.busy)
+
+    @property
+    def mean(self) -> float:
+        return float(self.utilisation.mean()) if len(self) else 0.0
+
+    @property
+    def least(self) -> float:
+        return float(self.utilisation.min(initial=1.0)) if len(self) else 0.0
+
+    @property
+    def most(self) -> float:
+        return float(self.utilisation.max(initial=0.0))
+
+    @property
+    def idle(self) -> int:
+        """How many links were never held."""
+        return int((self.busy == 0).sum())
+
+    @property
+    def quarters(self) -> tuple[int, ...]:
+        """How many links were held at all, and up to each of `QUARTERS`, above the one before."""
+        used = self.utilisation[self.busy > 0]
+        counts = np.bincount(np.searchsorted(QUARTERS, used), minlength=len(QUARTERS))
+        return tuple(counts.tolist())
+
+    @property
+    def busiest(self) -> NDArray[np.intp]:
+        """The links, busiest first."""
+        return np.argsort(-self.busy, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a run says about an algorithm.
+
+    Attributes
+    ----------
+    run
+        The run itself.
+    bound
+        A time that no algorithm can beat on this network.
+    groups
+        Time, bound and bandwidth of each collective.
+    plan
+        How the run differs from what was planned; None if nothing was.
+    links
+        How the links were used.
+    path
+        Where the time went, along the critical path.
+    """
+
+    run: Simulation
+    bound: Bound
+    groups: tuple[GroupResult, ...]
+    plan: PlanDifference | None
+    links: LinkUse
+    path: PathTimes
+
+    @classmethod
+    def of(cls, run: Simulation) -> Report:
+        """Look at a run, and bound what could be expected of it."""
+        demands = run.algorithm.demands
+        bound = lower_bound(run.topology, run.algorithm.chunks, run.cost, enough=run.time)
+        bounds = [bound]
+        if len(demands) > 1:
+            bounds = [
+                lower_bound(run.topology, demand.chunks, run.cost, enough=time)
+                for demand, time in zip(demands, run.times, strict=True)
+            ]
+        return cls(
+            run,
+            bound,
+            tuple(map(GroupResult, demands, run.times, bounds)),
+            PlanDifference.of(run),
+            LinkUse.of(run),
+            PathTimes.of(run),
+        )
+
+    @property
+    def efficiency(self) -> float:
+        """Lower bound over time; 1 when nothing need move."""
+        return self.bound.time / self.run.time if self.run.time else 1.0
+
+    @property
+    def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
+        """Size over time of the slowest collective, in 10^9 bytes per second."""
+        return min(group.algbw_GBps for group in self.groups)
+
+    @property
+    def busbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
+        """Bus bandwidth of the slowest collective, as nccl-tests defines it."""
+        return min(group.busbw_GBps for group in self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines: what ``weft simulate --json`` prints."""
+        run = self.run
+        return {
+            "topology": run.topology.name,
+            "changes": list(run.topology.changes),
+            "npus": len(run.topology.members),
+            "switches": run.topology.switches,
+            "links": run.topology.links,
+            "transfers": len(run.transfers),
+            "order": run.order,
+            "latency_model": run.cost.latency_model,
+            "switching": run.cost.switching,
+            "reducer_Bps": run.reducer,
+            "time_us": run.time_us,
+            "plan": self._plan_figures(),
+            "lower_bound_us": self.bound.time_us,
+            "bound_kind": self.bound.kind,
+            "ideal_us": self.bound.ideal_us,
+            "efficiency": self.efficiency,
+            "algbw_GBps": self.algbw_GBps,
+            "busbw_GBps": self.busbw_GBps,
+            "groups": [group.to_dict() for group in self.groups],
+            "link_use": self._link_figures(),
+            "critical_path": self._path_figures(),
+        }
+
+    def _plan_figures(self) -> dict[str, Any] | None:
+        plan, rows = self.plan, self.run.transfers
+        if plan is None or rows.start is None:
+            return None
+        first = None
+        if plan.first is not None:
+            first = {
+                **self._row_figures(plan.first),
+                "route": self._route(plan.first),
+                "planned_us": int(rows.start[plan.first]) / PS_PER_US,
+            }
+        return {
+            "time_us": plan.planned / PS_PER_US,
+            "earlier": plan.earlier,
+            "later": plan.later,
+            "most_earlier_us": plan.most_earlier / PS_PER_US,
+            "most_later_us": plan.most_later / PS_PER_US,
+            "first": first,
+        }
+
+    def _link_figures(self) -> dict[str, Any]:
+        use, network = self.links, self.run.topology
+        return {
+            "mean": use.mean,
+            "least": use.least,
+            "most": use.most,
+            "idle": use.idle,
+            "histogram": [
+                {"up_to": quarter, "links": links}
+                for quarter, links in zip(QUARTERS, use.quarters, strict=True)
+            ],
+            "per_link": [
+                {
+                    "link": link,
+                    "src": network.node_name(int(network.src[link])),
+                    "dst": network.node_name(int(network.dst[link])),
+                    "bandwidth_Bps": int(network.bandwidth[link]),
+                    "busy_us": int(use.busy[link]) / PS_PER_US,
+                    "utilisation": float(use.utilisation[link]),
+                    "bytes": int(use.bytes[link]),
+                }
+                for link in range(network.links)
+            ],
+        }
+
+    def _path_figures(self) -> dict[str, Any]:
+        path, times = self.run.critical_path, self.path
+        on_path = np.flatnonzero((times.moving_on > 0) | (times.waiting_for > 0))
+        return {
+            "moving_us": times.moving / PS_PER_US,
+            "latency_us": times.latency / PS_PER_US,
+            "waiting_for_links_us": times.waiting / PS_PER_US,
+            "adding_us": times.adding / PS_PER_US,
+            "per_link": [
+                {
+                    "link": link,
+                    "moving_us": float(times.moving_on[link]) / PS_PER_US,
+                    "waiting_us": int(times.waiting_for[link]) / PS_PER_US,
+                }
+                for link in on_path.tolist()
+            ],
+            "steps": [
+                {
+                    **self._row_figures(row),
+                    "took_us": took / PS_PER_US,
+                    "cause": CAUSES[cause],
+                    "link": None if link < 0 else link,
+                }
+                for row, took, cause, link in zip(
+                    path.row.tolist(),
+                    times.took.tolist(),
+                    path.cause.tolist(),
+                    path.link.tolist(),
+                    strict=True,
+                )
+            ],
+        }
+
+    def _row_figures(self, row: int) -> dict[str, Any]:
+        rows = self.run.transfers
+        return {
+            "row": row,
+            "chunk": int(rows.chunk[row]),
+            "src": int(rows.src[row]),
+            "dst": int(rows.dst[row]),
+            "start_us": int(self.run.start[row]) / PS_PER_US,
+            "end_us": int(self.run.end[row]) / PS_PER_US,
+        }
+
+    def _route(self, row: int) -> list[int]:
+        """The links that a row crosses."""
+        _, links = self.run.routes.crossed(self.run.route[row : row + 1])
+        crossed: list[int] = links.tolist()
+        return crossed

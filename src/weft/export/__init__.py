@@ -1,0 +1,1 @@
+"""Bundles for other simulators: written, never read."""

@@ -1,0 +1,228 @@
+"""Judges a symmetric All-Gather that lost some links, and the patch that makes up for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm, RepairedRows, SymmetricRows
+from weft.collective import Collective
+from weft.cost import CostModel
+from weft.judge.symmetric import judge_symmetric
+from weft.judge.table import LISTED, judge_table, link_at_removed
+from weft.judge.verdict import Verdict
+from weft.topology.model import Topology
+
+Numbers = NDArray[np.int64]
+
+
+def judge_repaired(algorithm: Algorithm, rows: RepairedRows) -> Verdict:
+    """Judge the base on the whole network, then that the patch brings what is lost, and how.
+
+    All is judged as if every chunk were as long as the longest: shorter ones only end sooner. The
+    same rows run backwards over links of the same speeds are right if these are.
+    """
+    demand, topology, cost = algorithm.demands[0], algorithm.topology, algorithm.cost
+    assert topology is not None
+    assert cost is not None
+    wrong = _malformed(rows, demand, topology)
+    if wrong is not None:
+        return Verdict(False, wrong, "structure")
+    whole = topology.whole
+    assert whole is not None
+    pieces, longest = demand.chunks_per_share, demand.largest_chunk
+    verdict = judge_base(algorithm, rows.base, "all-gather")
+    if not verdict:
+        return verdict
+    lost = _lost(rows.base, topology, pieces)
+    if lost is None:
+        return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
+    begin = end_of_base(rows.base, whole, longest)
+    verdict = _judge_patch(rows, topology, cost, longest, lost, begin)
+    if verdict and len(rows) <= LISTED:
+        return judge_table(algorithm)
+    return verdict
+
+
+def judge_base(algorithm: Algorithm, base: SymmetricRows, kind: str) -> Verdict:
+    """Judge the base on the whole network, with every chunk as long as the longest."""
+    demand, whole = algorithm.demands[0], algorithm.topology and algorithm.topology.whole
+    assert whole is not None
+    pieces, longest = demand.chunks_per_share, demand.largest_chunk
+    size = longest * pieces * whole.npus
+    full = Collective(kind, tuple(range(whole.npus)), size, pieces, None, longest)
+    verdict = judge_symmetric(Algorithm((full,), base, whole, cost=algorithm.cost), base)
+    if verdict:
+        return verdict
+    return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)
+
+
+def _malformed(rows: RepairedRows, demand: Collective, topology: Topology) -> str | None:
+    if (
+        demand.kind not in ("all-gather", "reduce-scatter", "all-reduce")
+        or demand.parts is not None
+    ):
+        return f"mended rows are of all-gather, reduce-scatter or all-reduce, not {demand.kind}"
+    if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
+        return "mended rows are of all NPUs that are left, in order, and of chunks with bytes"
+    if rows.both != (demand.kind == "all-reduce"):
+        return "mended rows are twice as many for an all-reduce, and only then"
+    for name, column, kind, end in (
+        ("chunk", rows.chunk, np.int32, demand.chunk_count),
+        ("link", rows.link, np.int32, topology.links),
+        ("start", rows.start, np.int64, 1 << 62),
+    ):
+        if column.ndim != 1 or column.dtype != kind or len(column) != len(rows.chunk):
+            return f"column '{name}' of the patch has another type or length than expected"
+        if len(column) and not 0 <= int(column.min()) <= int(column.max()) < end:
+            return f"column '{name}' of the patch has a value outside 0 to {end - 1}"
+    if not len(rows.base.start) or rows.base.start[0] != 0 or not len(rows.chunk):
+        return "mended rows have a base that starts at 0, and a patch"
+    wrong = unlike_before(topology)
+    if wrong is None and demand.kind != "all-gather":
+        kept = _keys(topology)
+        turned = kept[[1, 0, 2, 3]]
+        if len(np.unique(np.concatenate([kept, turned], axis=1), axis=1).T) != topology.links:
+            return f"links without a twin the other way; {demand.kind} needs them to run backwards"
+    return wrong
+
+
+def unlike_before(topology: Topology) -> str | None:
+    """Why a network is not a network without switches that lost some links, if so."""
+    whole = topology.whole
+    if whole is None or whole.switches or whole.npus != topology.npus:
+        return "mended rows need a network without switches, and what it was before failures"
+    if whole.dimensions != topology.dimensions:
+        return "the network had another grid before failures"
+    kept, before = _keys(topology), _keys(whole)
+    if len(np.unique(before[:2], axis=1).T) != whole.links:
+        return "mended rows need a network without parallel links"
+    if len(np.unique(np.concatenate([kept, before], axis=1), axis=1).T) != whole.links:
+        return "the network has links that it had not before failures"
+    failed = whole.links - topology.links
+    if not 0 < failed < len(topology.members):
+        return f"{failed} links failed; expected fewer than NPUs, and at least one"
+    return link_at_removed(topology)
+
+
+def _keys(topology: Topology) -> Numbers:
+    """Ends and speeds of each link."""
+    return np.stack([topology.src, topology.dst, topology.bandwidth, topology.latency]).astype(
+        np.int64
+    )
+
+
+def end_of_base(base: SymmetricRows, whole: Topology, longest: int) -> int:
+    """When the last row of the base ends, of chunks that are all of one size."""
+    taken = _core.serialization(longest, whole.bandwidth) + whole.latency
+    ends = whole.src.astype(np.int64) * whole.npus + whole.dst
+    order = np.argsort(ends)
+    # The base has been judged: every row of it goes over a link.
+    link = order[np.searchsorted(ends[order], base.src.astype(np.int64) * whole.npus + base.dst)]
+    return int((base.start + taken[link]).max())
+
+
+def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | None:
+    """(chunk of the collective) · npus + NPU for all that the base does not bring, ascending.
+
+    Follows the rows in their order: what a row does not bring, for the chunks of which NPUs, is
+    what its source has not got, and what would cross a link that failed. None if an NPU gets a
+    piece twice.
+    """
+    npus, grid = topology.npus, topology.dimensions
+    sources = failed_sources(topology)
+    steps = apart(base.src, base.dst, grid).tolist()
+    nobody = np.empty(0, dtype=np.int64)
+    lacking: dict[int, Numbers] = {}  # owners of which an NPU at this place has not got the piece
+    got = set(range(0, pieces * npus, npus))
+    found = []
+    for piece, src, dst, step in zip(
+        base.chunk.tolist(), base.src.tolist(), base.dst.tolist(), steps, strict=True
+    ):
+        if piece * npus + dst in got:
+            return None
+        got.add(piece * npus + dst)
+        owners = lacking.get(piece * npus + src, nobody)
+        if step in sources:
+            owners = np.union1d(
+                owners, apart(np.full(len(sources[step]), src), sources[step], grid)
+            )
+        if len(owners):
+            lacking[piece * npus + dst] = owners
+            at = moved(np.full(len(owners), dst), owners, grid)
+            found.append(np.stack([owners, np.full(len(owners), piece), at]))
+    owner, piece, npu = np.concatenate([np.empty((3, 0), dtype=np.int64), *found], axis=1)
+    rank = np.full(npus, -1, dtype=np.int64)
+    rank[topology.members] = np.arange(len(topology.members))
+    left = (rank[owner] >= 0) & (rank[npu] >= 0)
+    return np.sort(((rank[owner] * pieces + piece) * npus + npu)[left])
+
+
+def failed_sources(topology: Topology) -> dict[int, Numbers]:
+    """Where links that failed began, by how far they led."""
+    assert topology.whole is not None
+    there = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    failed: dict[int, list[int]] = {}
+    for src, dst in zip(topology.whole.src.tolist(), topology.whole.dst.tolist(), strict=True):
+        if (src, dst) not in there:
+            step = int(apart(np.array([src]), np.array([dst]), topology.dimensions)[0])
+            failed.setdefault(step, []).append(src)
+    return {step: np.array(found, dtype=np.int64) for step, found in failed.items()}
+
+
+def apart(src: NDArray[Any], dst: NDArray[Any], grid: tuple[int, ...]) -> Numbers:
+    """What `src` must be moved by to get to `dst`, place by place."""
+    pairs = zip(np.unravel_index(src, grid, "F"), np.unravel_index(dst, grid, "F"), strict=True)
+    places = [(to - origin) % size for (origin, to), size in zip(pairs, grid, strict=True)]
+    return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
+
+
+def moved(npu: Numbers, by: Numbers, grid: tuple[int, ...]) -> Numbers:
+    """`npu` moved by as many places along each dimension as `by` is away from NPU 0."""
+    pairs = zip(np.unravel_index(npu, grid, "F"), np.unravel_index(by, grid, "F"), strict=True)
+    places = [(one + more) % size for (one, more), size in zip(pairs, grid, strict=True)]
+    return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
+
+
+def _judge_patch(
+    rows: RepairedRows, topology: Topology, cost: CostModel, longest: int, lost: Numbers, begin: int
+) -> Verdict:
+    """Whether the patch brings just what is lost, over free links, from where it is."""
+    npus, count = topology.npus, len(rows.chunk)
+    expected = len(topology.members) * (len(rows.base.chunk) - _of_removed(rows, topology))
+    if rows.count != expected:
+        return Verdict(False, f"{rows.count} rows; expected {expected}", "structure")
+    push = _core.serialization(longest, topology.bandwidth)
+    taken = push + topology.latency
+    hold = taken if cost.latency_model == "blocking" else push
+    chunk = rows.chunk.astype(np.int64)
+    brought = chunk * npus + topology.dst[rows.link]
+    if not np.array_equal(np.sort(brought), lost):
+        return Verdict(False, "the patch does not bring just what is lost", "postcondition")
+    if count and int(rows.start.min()) < begin:
+        return Verdict(False, "the patch starts before the base ends", "link")
+    order = np.lexsort((rows.start, rows.link))
+    link, start = rows.link[order], rows.start[order]
+    met = (link[1:] == link[:-1]) & (start[1:] < start[:-1] + hold[link[:-1]])
+    for i in np.flatnonzero(met)[:1].tolist():
+        name = topology.link_name(int(link[i]))
+        return Verdict(False, f"two rows of the patch hold link {name} at once", "link")
+    place = np.argsort(brought)
+    read = chunk * npus + topology.src[rows.link]
+    found = np.minimum(np.searchsorted(brought[place], read), count - 1)
+    late = (brought[place][found] == read) & (
+        (rows.start + taken[rows.link])[place][found] > rows.start
+    )
+    for i in np.flatnonzero(late)[:1].tolist():
+        text = f"NPU {topology.src[rows.link[i]]} sends chunk {rows.chunk[i]} before it has it"
+        return Verdict(False, f"{text} (row {i} of the patch)", "causality", i)
+    return Verdict(True)
+
+
+def _of_removed(rows: RepairedRows, topology: Topology) -> int:
+    """How many rows of the base bring an NPU's chunks to NPUs that are not there."""
+    pieces = len(np.unique(rows.base.chunk))
+    return pieces * (topology.npus - len(topology.members))

@@ -1,0 +1,222 @@
+"""Judges a log of rounds as it is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft._core import RoundCode, RoundViolation
+from weft.algorithm import Algorithm, RoundLog
+from weft.judge.table import link_at_removed
+from weft.judge.verdict import Kind, Verdict
+from weft.judge.wording import differing_times
+from weft.memory import check_fits
+from weft.topology.model import Topology
+from weft.units import CLOCK_PS, format_time
+
+_BYTES_A_CORE = 128 << 20  # of bits at once, as in cpp/judge/rounds.cpp
+_KINDS = ("all-gather", "reduce-scatter", "all-reduce")
+
+
+def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: _core.Progress) -> Verdict:
+    """Replay the rounds; see `weft.verify`."""
+    topology, demand, cost = algorithm.topology, algorithm.demands[0], algorithm.cost
+    assert topology is not None
+    assert cost is not None
+    if (wrong := _unfit(algorithm, rows) or _malformed(rows)) is not None:
+        return Verdict(False, wrong, "structure")
+    chunks = demand.chunks
+    sums = demand.kind != "all-gather"
+    check_fits(
+        f"judging the {demand.kind} of {len(chunks):,} chunks",
+        min(topology.npus * len(chunks) // 8, (os.cpu_count() or 1) * _BYTES_A_CORE)
+        + 64 * (topology.links + len(chunks)),
+    )
+    present = np.zeros(topology.npus, dtype=np.uint8)
+    present[topology.members] = 1
+    with rows.reading() as log:
+        found = _core.judge_rounds(
+            network=topology.core,
+            cost=cost.core,
+            sums=sums,
+            spreads=demand.kind != "reduce-scatter",
+            slot=rows.slot,
+            count=rows.count,
+            log=log,
+            offsets=rows.offsets,
+            bytes=chunks.bytes,
+            owner=_owners(algorithm),
+            present=present,
+            twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
+            progress=progress,
+        )
+    if found is None:
+        return Verdict(True)
+    kind, words = _WORDS[found.code]
+    return Verdict(
+        False,
+        words(found, algorithm),
+        kind,
+        chunk=found.chunk if found.chunk >= 0 else None,
+        npu=found.npu if found.npu >= 0 else None,
+    )
+
+
+def _unfit(algorithm: Algorithm, rows: RoundLog) -> str | None:
+    """Why a log cannot be what serves this collective on this network, if so."""
+    topology, demand = algorithm.topology, algorithm.demands[0]
+    assert topology is not None
+    if demand.kind not in _KINDS:
+        return f"a log of rounds serves {', '.join(_KINDS)}, not {demand.kind}"
+    if topology.switches:
+        return f"a log of rounds is for networks without switches; {topology.name} has some"
+    if sorted(demand.group) != topology.members.tolist():
+        return f"a log of rounds serves all NPUs of {topology.name}, but the group is another"
+    if rows.phases != 1 + (demand.kind == "all-reduce"):
+        return f"a log of rounds of {demand.kind} is not run {rows.phases} times"
+    if (wrong := link_at_removed(topology)) is not None:
+        return wrong
+    push = _core.serialization(demand.largest_chunk, topology.bandwidth)
+    longest = int(push.max(initial=0)) + int(topology.latency.max(initial=0))
+    if rows.slot < 1 or 2 * (rows.rounds * rows.slot + longest) >= CLOCK_PS:
+        return f"{rows.rounds} rounds of {rows.slot}ps: expected 1ps or more, within the clock"
+    return None
+
+
+def _malformed(rows: RoundLog) -> str | None:
+    columns: list[tuple[str, NDArray[Any], type]] = [("offsets", rows.offsets, np.int64)]
+    if isinstance(rows.log, np.ndarray):
+        columns.append(("log", rows.log, np.uint8))
+    for name, column, expected in columns:
+        if column.dtype != expected or column.ndim != 1 or not column.flags.c_contiguous:
+            return f"'{name}' is not a plain column of {np.dtype(expected)}"
+    return None
+
+
+def _owners(algorithm: Algorithm) -> NDArray[np.int32]:
+    """Where each chunk starts or is summed; -1 in an All-Reduce, which leaves it open."""
+    chunks, kind = algorithm.demands[0].chunks, algorithm.demands[0].kind
+    if kind == "all-reduce":
+        return np.full(len(chunks), -1, dtype=np.int32)
+    sets = chunks.pre if kind == "all-gather" else chunks.post
+    return chunks.set_members[chunks.set_offsets[sets]]
+
+
+def _twinned(topology: Topology) -> NDArray[np.uint8]:
+    """Whether each link has a twin of its own: of several parallel ones the i-th has the i-th."""
+    speeds = np.stack([topology.bandwidth, topology.latency])
+    kinds, kind = np.unique(speeds, axis=1, return_inverse=True)
+    src, dst = topology.src.astype(np.int64), topology.dst.astype(np.int64)
+    there = (src * topology.nodes + dst) * kinds.shape[1] + kind.reshape(-1)
+    back = (dst * topology.nodes + src) * kinds.shape[1] + kind.reshape(-1)
+    order = np.argsort(there, kind="stable")
+    ordered = there[order]
+    place = np.empty(len(there), dtype=np.int64)
+    place[order] = np.arange(len(there)) - np.searchsorted(ordered, ordered)
+    twins = np.searchsorted(ordered, back, side="right") - np.searchsorted(ordered, back)
+    twinned: NDArray[np.uint8] = (place < twins).astype(np.uint8)
+    return twinned
+
+
+def _link(v: RoundViolation, a: Algorithm) -> str:
+    assert a.topology is not None
+    return f"link {v.link} ({a.topology.link_name(v.link)}) in round {v.round}"
+
+
+def _offsets(v: RoundViolation, _a: Algorithm) -> str:
+    return f"'offsets' does not rise from 0 to the length of the log: see round {v.round}"
+
+
+def _length(v: RoundViolation, _a: Algorithm) -> str:
+    return f"round {v.round} of the log does not have the {v.other} B that its bitmap says"
+
+
+def _chunk_range(v: RoundViolation, a: Algorithm) -> str:
+    chunks = len(a.demands[0].chunks)
+    return f"{_link(v, a)} carries chunk {v.chunk}, but chunks are 0 to {chunks - 1}"
+
+
+def _link_taken(v: RoundViolation, a: Algorithm) -> str:
+    until, begin = differing_times(v.until, v.time)
+    return f"{_link(v, a)} is taken at {begin}, but round {v.other} holds it until {until}"
+
+
+def _never_held(v: RoundViolation, _a: Algorithm) -> str:
+    when = format_time(v.time)
+    return f"NPU {v.npu} sends chunk {v.chunk} at {when} (round {v.round}) but never has it"
+
+
+def _held_late(v: RoundViolation, _a: Algorithm) -> str:
+    start, arrival = differing_times(v.time, v.until)
+    return (
+        f"NPU {v.npu} sends chunk {v.chunk} at {start} (round {v.round}) "
+        f"but receives it at {arrival}"
+    )
+
+
+def _sent_early(v: RoundViolation, a: Algorithm) -> str:
+    start, arrival = differing_times(v.time, v.until)
+    return (
+        f"NPU {v.npu} sends its partial sum of chunk {v.chunk} at {start}, but {_link(v, a)}, "
+        f"backwards, brings it another at {arrival}"
+    )
+
+
+_WORDS: dict[RoundCode, tuple[Kind, Callable[[RoundViolation, Algorithm], str]]] = {
+    RoundCode.offsets: ("structure", _offsets),
+    RoundCode.length: ("structure", _length),
+    RoundCode.beyond: (
+        "structure",
+        lambda v, _a: f"round {v.round} of the log uses links that are not there",
+    ),
+    RoundCode.count: (
+        "structure",
+        lambda v, a: (
+            f"the log claims {a.rows.count if isinstance(a.rows, RoundLog) else 0} entries "
+            f"and has {v.other}"
+        ),
+    ),
+    RoundCode.no_twin: (
+        "route",
+        lambda v, a: f"{_link(v, a)} is run backwards, but no link of its speed leads back",
+    ),
+    RoundCode.chunk_range: ("structure", _chunk_range),
+    RoundCode.link_taken: ("link", _link_taken),
+    RoundCode.never_held: ("precondition", _never_held),
+    RoundCode.held_late: ("causality", _held_late),
+    RoundCode.owner_sends: (
+        "reduction",
+        lambda v, _a: (
+            f"NPU {v.npu} sends its sum of chunk {v.chunk} at {format_time(v.time)} "
+            f"(round {v.round}), but the sum belongs there"
+        ),
+    ),
+    RoundCode.sent_twice: (
+        "reduction",
+        lambda v, _a: (
+            f"NPU {v.npu} sends its partial sum of chunk {v.chunk} twice, in rounds "
+            f"{v.other} and {v.round}"
+        ),
+    ),
+    RoundCode.lost: (
+        "reduction",
+        lambda v, a: (
+            f"{_link(v, a)}, backwards, brings NPU {v.npu} a partial sum of chunk {v.chunk}, "
+            "which it never sends on"
+        ),
+    ),
+    RoundCode.sent_early: ("reduction", _sent_early),
+    RoundCode.never_received: (
+        "postcondition",
+        lambda v, _a: f"NPU {v.npu} never receives chunk {v.chunk}",
+    ),
+    RoundCode.never_sent: (
+        "reduction",
+        lambda v, _a: f"the sum of chunk {v.chunk} lacks the contribution of NPU {v.npu}",
+    ),
+}

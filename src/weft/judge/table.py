@@ -1,0 +1,124 @@
+"""Hands an algorithm's columns to the judge in the core, and its finding to the wording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
+from weft.errors import InputError
+from weft.judge.verdict import Verdict
+from weft.judge.wording import word
+from weft.topology.model import Topology
+from weft.units import format_size
+
+MAX_ROWS = (1 << 32) - 1
+MAX_NPUS = 1 << 24
+LISTED = 1 << 20
+"""Compact rows that are judged as they are: up to so many are also judged one by one."""
+
+_TOGETHER = (("route", "start", "end"), ("dep_offsets", "deps"))
+
+
+def judge_table(algorithm: Algorithm) -> Verdict:
+    """Judge a table row by row: see `weft.verify`."""
+    malformed = _malformed_columns(algorithm.transfers) or _malformed_routes(algorithm.routes)
+    if malformed:
+        return Verdict(False, malformed, "structure")
+    if len(algorithm.transfers) > MAX_ROWS:
+        raise InputError(f"the judge takes up to {MAX_ROWS} rows, not {len(algorithm.transfers)}")
+    found = _judge(algorithm)
+    if found is None:
+        return Verdict(True)
+    if found.code == _core.ViolationCode.too_large:
+        raise InputError(
+            f"judging this algorithm would take {format_size(found.other)} for the sets of "
+            "contributions in its places; the judge uses up to 8GiB"
+        )
+    text, kind = word(found, algorithm)
+    if found.row >= 0 or found.chunk < 0:
+        return Verdict(False, text, kind, found.row if found.row >= 0 else None)
+    return Verdict(False, text, kind, chunk=found.chunk, npu=found.npu)
+
+
+def _malformed_columns(transfers: Transfers) -> str | None:
+    """What is wrong with the shapes of the columns, if anything."""
+    columns = transfers.columns()
+    for name, column in columns.items():
+        if (wrong := malformed_column(name, column, COLUMN_TYPES[name])) is not None:
+            return wrong
+        expected = len(transfers) + (name == "dep_offsets")
+        if name != "deps" and len(column) != expected:
+            return f"column '{name}' has {len(column)} values, but {expected} are expected"
+    for names in _TOGETHER:
+        there = [name for name in names if name in columns]
+        if there and len(there) < len(names):
+            absent = next(name for name in names if name not in columns)
+            return f"column '{there[0]}' is there, but '{absent}' is not"
+    return None
+
+
+def _malformed_routes(routes: Routes | None) -> str | None:
+    if routes is None:
+        return None
+    return malformed_column("routes.offsets", routes.offsets, np.int64) or malformed_column(
+        "routes.links", routes.links, np.int32
+    )
+
+
+def link_at_removed(topology: Topology) -> str | None:
+    """A link at an NPU that is not there, in words: no row may cross it."""
+    gone = list(topology.removed)
+    for link in np.flatnonzero(np.isin(topology.src, gone) | np.isin(topology.dst, gone))[:1]:
+        return f"link {topology.link_name(int(link))} is at an NPU that was removed"
+    return None
+
+
+def malformed_column(
+    name: str, column: NDArray[np.generic], expected: type[np.generic]
+) -> str | None:
+    if column.ndim != 1:
+        return f"column '{name}' has {column.ndim} dimensions, but 1 is expected"
+    if column.dtype != expected:
+        return f"column '{name}' is {column.dtype}, but {np.dtype(expected)} is expected"
+    return None
+
+
+def _judge(algorithm: Algorithm) -> _core.Violation | None:
+    columns: dict[str, Any] = dict.fromkeys(COLUMN_TYPES)
+    for name, column in algorithm.transfers.columns().items():
+        columns[name] = np.ascontiguousarray(column)
+    chunks, topology, routes = algorithm.chunks, algorithm.topology, algorithm.routes
+    removed = np.zeros(0, dtype=np.bool_)
+    if topology is not None and topology.removed:
+        removed = np.zeros(topology.npus, dtype=np.bool_)
+        removed[list(topology.removed)] = True
+    return _core.judge(
+        npus=_npus(algorithm),
+        **columns,
+        sizes=chunks.bytes,
+        pre=chunks.pre,
+        post=chunks.post,
+        reach=chunks.reach,
+        reduction=chunks.reduce,
+        set_offsets=chunks.set_offsets,
+        set_members=chunks.set_members,
+        network=topology.core if topology is not None else None,
+        cost=algorithm.cost.core if algorithm.cost is not None else None,
+        route_offsets=np.ascontiguousarray(routes.offsets) if routes is not None else None,
+        route_links=np.ascontiguousarray(routes.links) if routes is not None else None,
+        removed=removed,
+    )
+
+
+def _npus(algorithm: Algorithm) -> int:
+    """How many NPU numbers there are; without a network, as many as are mentioned."""
+    if algorithm.topology is not None:
+        return algorithm.topology.npus
+    transfers = algorithm.transfers
+    used = max(int(transfers.src.max(initial=0)), int(transfers.dst.max(initial=0)))
+    demanded = max(max(demand.group) for demand in algorithm.demands)
+    return 1 + min(max(demanded, used), MAX_NPUS)

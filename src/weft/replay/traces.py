@@ -1,0 +1,139 @@
+"""Running Chakra execution traces, one file a rank, on a network of Weft's."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft import _core
+from weft.cost import CostModel
+from weft.documents import read_whole
+from weft.errors import InputError
+from weft.formats.chakra import TraceFiles, has_traces, naming
+from weft.replay.trace_run import TraceRun
+from weft.topology import Topology, load_topology
+
+
+def is_workload(where: str | os.PathLike[str]) -> bool:
+    """Whether a path names traces to run as they are, rather than an algorithm of Weft's.
+
+    Raises
+    ------
+    FormatError
+        The first trace is none; names file and place.
+    """
+    path = Path(where)
+
+    def look() -> bool:
+        if not has_traces(path):
+            return False
+        files = TraceFiles(path)
+        attributes, _ = files.read(files.first)
+        return "weft.version" not in attributes
+
+    return read_whole(path, look)
+
+
+def simulate_traces(
+    where: str | os.PathLike[str],
+    topology: Topology | str,
+    cost: CostModel | None = None,
+    *,
+    method: str = "auto",
+    comm_group: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: _core.Progress | None = None,
+) -> TraceRun:
+    """Run traces on a network; a workload's collectives are lowered first.
+
+    Parameters
+    ----------
+    where
+        A folder of Chakra execution traces, one a rank, or the prefix of their paths.
+    topology
+        The network, or what `weft.load_topology` takes. Rank r is its r-th NPU that is there.
+    cost
+        The cost model; by default pipelined and cut-through.
+    method, comm_group, seed, threads
+        How collectives are lowered: see `weft.workload.lower`.
+
+    Raises
+    ------
+    FormatError
+        A file is no sound trace; names file and node.
+    InputError
+        The network has too few NPUs, or a message has no way.
+
+    Examples
+    --------
+    >>> simulate_traces("step", "mesh:4x4").time_us  # doctest: +SKIP
+    """
+    if isinstance(topology, str):
+        topology = load_topology(topology)
+    cost, path, lowered = cost or CostModel(), Path(where), None
+    parts = read_ranks(path, _core.RunRules.weft)
+    if any(part.collective is not None for part in parts):
+        how = {"method": method, "comm_group": comm_group, "seed": seed, "threads": threads}
+        parts, lowered = _lowered(path, topology, cost, how | {"progress": progress})
+    if len(parts) > len(topology.members):
+        raise InputError(
+            f"{path} has {len(parts)} ranks, but {topology.name} only {len(topology.members)} NPUs"
+        )
+    npus = np.ascontiguousarray(topology.members[: len(parts)])
+    with running(path):
+        graph = _core.RunGraph(parts)
+        run = _core.run_traces(graph, topology.core, cost.core, npus)
+    return TraceRun(str(where), topology.title, topology.npus, "weft", cost, lowered, graph, run)
+
+
+def read_ranks(
+    path: Path, rules: _core.RunRules, ranks: int | None = None
+) -> list[_core.RankNodes]:
+    """The nodes of all ranks, of which there must be as many as are given, if any are."""
+    return read_whole(path, lambda: _read_ranks(TraceFiles(path), rules, ranks))
+
+
+def _read_ranks(
+    files: TraceFiles, rules: _core.RunRules, ranks: int | None
+) -> list[_core.RankNodes]:
+    files.expect(len(files) if ranks is None else ranks)
+    parts = []
+    for rank in range(len(files)):
+        content = files.content(rank)
+        with naming(files.path(rank)):
+            parts.append(_core.read_rank(content, rank, len(files), rules))
+    return parts
+
+
+@contextmanager
+def running(path: Path) -> Iterator[None]:
+    """Say which traces went wrong while they ran."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _lowered(
+    path: Path, topology: Topology, cost: CostModel, how: dict[str, Any]
+) -> tuple[list[_core.RankNodes], dict[str, Any]]:
+    """The traces with messages in place of collectives, and the figures of those."""
+    from weft.workload import lower  # large, and most traces need it not
+
+    lowering = lower(
+        path, topology, latency_model=cost.latency_model, switching=cost.switching, **how
+    )
+    for reason, count in lowering.kept.items():
+        raise InputError(f"{path}: {count} collectives cannot be run as messages; {reason}")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "lowered"
+        lowering.save(out)
+        parts = read_ranks(out, _core.RunRules.weft)
+    return parts, lowering.to_dict()
