@@ -150,12 +150,10 @@ def _chunked(
 
 def bound_of(algorithm: Algorithm) -> Bound:
     """The lower bound for what a timed algorithm does, searched no further than its own time."""
-    if algorithm.topology is None or algorithm.cost is None:
-        raise InputError("an algorithm that was not made for a network has no bound")
-    topology, cost, enough = algorithm.topology, algorithm.cost, algorithm.time
+    timing, enough = algorithm.require_timing(), algorithm.time
     if len(algorithm.demands) == 1:
-        return demand_bound(topology, algorithm.demands[0], cost, enough=enough)
-    return lower_bound(topology, algorithm.chunks, cost, enough=enough)
+        return demand_bound(timing.topology, algorithm.demands[0], timing.cost, enough=enough)
+    return lower_bound(timing.topology, algorithm.chunks, timing.cost, enough=enough)
 
 
 def load(path: str | Path, hints: Hints | None = None, *, kind: str | None = None) -> Algorithm:

@@ -23,7 +23,9 @@ _SAY_ALL = ("weft", "table")  # formats that say by themselves what they are of
 
 def is_file(method: str) -> bool:
     """Whether a method is a file or a folder of traces; names of methods have no dots."""
-    return method not in method_names() and ("/" in method or "." in method or Path(method).exists())
+    return method not in method_names() and (
+        "/" in method or "." in method or Path(method).exists()
+    )
 
 
 def own_algorithm(
@@ -59,7 +61,7 @@ def own_algorithm(
     made = replace(found, demands=fitted, provenance={**found.provenance, "method": str(path)})
     if found.timed and _is_same(found.topology, topology) and found.cost == cost:
         if fitted == found.demands:
-            return replace(made, topology=topology)
+            return made.on(topology)
         return simulate(made, order="plan").timed()
     return simulate(made, topology, cost).timed()
 

@@ -111,21 +111,19 @@ class Result:
         demands, times = self.algorithm.demands, self.algorithm.times
         if len(demands) == 1:
             return (GroupResult(demands[0], times[0], self.bound),)
-        assert self.algorithm.cost is not None
+        cost = self.algorithm.require_timing().cost
         return tuple(
             GroupResult(
                 demand,
                 time,
-                lower_bound(self.topology, demand.chunks, self.algorithm.cost, enough=time),
+                lower_bound(self.topology, demand.chunks, cost, enough=time),
             )
             for demand, time in zip(demands, times, strict=True)
         )
 
     @property
     def topology(self) -> Topology:
-        if self.algorithm.topology is None:
-            raise InputError("the algorithm was not made for a network")
-        return self.algorithm.topology
+        return self.algorithm.require_timing().topology
 
     @property
     def transfers(self) -> Transfers:
@@ -170,8 +168,7 @@ class Result:
 
         Where several collectives differ in kind, size, chunks or root, that is None at the top.
         """
-        cost, provenance = self.algorithm.cost, self.algorithm.provenance
-        assert cost is not None
+        cost, provenance = self.algorithm.require_timing().cost, self.algorithm.provenance
         return {
             "topology": self.topology.name,
             "changes": list(self.topology.changes),

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from tests.judge.reference import hop, is_multicast
-from weft.algorithm import Algorithm, Routes, Transfers
+from weft.algorithm import Algorithm, Routes, Timing, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.topology import Topology
@@ -196,7 +196,7 @@ def _all_rows(
         now,
         now,
     )
-    return Algorithm(demands, rows, network, table, cost)
+    return Algorithm(demands, rows, Timing(network, cost, table))
 
 
 def _are_one(rows: Algorithm, hops: list[Hop], row: int, other: int) -> bool:

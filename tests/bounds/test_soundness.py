@@ -13,7 +13,7 @@ import weft
 from tests.examples import examples
 from tests.strategies import COSTS, GB_S, NAMED, US, Case, cases, damaged, irregular, reachable
 from weft import _core
-from weft.algorithm import Algorithm, Routes, Transfers
+from weft.algorithm import Algorithm, Routes, Timing, Transfers
 from weft.bounds import lower_bound
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -109,7 +109,7 @@ def one_hop(network: Topology, demand: Collective, links: list[int], end: int) -
         column(end, np.int64),
     )
     routes = Routes(np.array([0, len(links)]), np.array(links, dtype=np.int32))
-    return Algorithm((demand,), transfers, network, routes, CostModel())
+    return Algorithm((demand,), transfers, Timing(network, CostModel(), routes))
 
 
 def test_a_longer_way_through_faster_switches() -> None:
@@ -182,7 +182,7 @@ def test_a_trunk_to_a_slow_and_to_fast_ports(model: str) -> None:
     routes = Routes(
         np.arange(0, 16, 3), np.array([[k, 5, 6 + k] for k in range(5)], np.int32).ravel()
     )
-    by_hand = Algorithm((demand,), transfers, network, routes, CostModel(model))
+    by_hand = Algorithm((demand,), transfers, Timing(network, CostModel(model), routes))
     assert verify(by_hand)
     assert lower_bound(network, demand.chunks, CostModel(model)).time <= by_hand.time
 

@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
+from weft.algorithm import Algorithm, Buffer, Routes, Timing, Transfers, place
 from weft.algorithm.log_file import LogFile
 from weft.collective import Collective, Move, all_to_allv, custom
 from weft.cost import CostModel
@@ -55,9 +55,7 @@ def ring(npus: int, *, reduce: bool = False, timed: bool = True) -> Algorithm:
     return Algorithm(
         (demand,),
         Transfers(**rows.columns(), **times),
-        topology,
-        Routes.of_links(npus),
-        CostModel(),
+        Timing(topology, CostModel(), Routes.of_links(npus)),
         {"method": "ring", "seed": 7, "ratio": 0.5, "exact": True},
     )
 
@@ -103,9 +101,7 @@ def star(npus: int) -> Algorithm:
             start=np.arange(count, dtype=np.int64) * 10**12,
             end=np.arange(count, dtype=np.int64) * 10**12 + 3,
         ),
-        topology,
-        routes,
-        CostModel("blocking", "store-and-forward"),
+        Timing(topology, CostModel("blocking", "store-and-forward"), routes),
     )
 
 
@@ -172,13 +168,13 @@ def random_algorithm(seed: int) -> Algorithm:
         return rng.integers(0, end, count).astype(dtype)
 
     more = {}
-    topology = routes = cost = None
+    timing = None
     if rng.random() < 0.6:
         links = int(rng.integers(1, 9)) if npus > 1 else 0
         src = rng.integers(0, npus, links)
         dst = (src + 1 + rng.integers(0, max(npus - 1, 1), links)) % npus
         topology = Topology.from_links("any", npus, src, dst, rng.integers(1, 9, links), 5)
-        routes, cost = Routes.of_links(links), CostModel()
+        timing = Timing(topology, CostModel(), Routes.of_links(links))
         if links or not count:
             more = {
                 "route": column(max(links, 1)),
@@ -195,7 +191,7 @@ def random_algorithm(seed: int) -> Algorithm:
         owner = np.repeat(np.arange(count), counts)
         more["deps"] = rng.integers(0, np.maximum(owner, 1)).astype(np.int64)
     rows = Transfers(column(chunks), column(npus), column(npus), rng.random(count) < 0.4, **more)
-    return Algorithm(demands, rows, topology, routes, cost, {"seed": seed})
+    return Algorithm(demands, rows, timing, {"seed": seed})
 
 
 def assert_same(a: Algorithm, b: Algorithm) -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 from chakra_samples import assert_same_columns
 
-from weft.algorithm import Algorithm, RoundLog, SymmetricRows
+from weft.algorithm import Algorithm, RoundLog, SymmetricRows, Timing
 from weft.algorithm.rounds import NARROW_CHUNKS
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -47,7 +47,7 @@ def logged(npus: int = 5, kind: str = "all-gather") -> Algorithm:
     rounds = [{onward[i]: (i - r) % npus for i in range(npus)} for r in range(npus - 1)]
     demand = Collective.of(kind, range(npus), CHUNK * npus, alignment=1)
     rows = RoundLog(SLOT, npus * (npus - 1), *encode(rounds, topology.links, npus))
-    return Algorithm((demand,), rows, topology, None, COST, {"method": "rounds", "seed": 3})
+    return Algorithm((demand,), rows, Timing(topology, COST), {"method": "rounds", "seed": 3})
 
 
 def symmetric(npus: int = 6, kind: str = "all-gather") -> Algorithm:
@@ -62,7 +62,9 @@ def symmetric(npus: int = 6, kind: str = "all-gather") -> Algorithm:
         npus,
     )
     demand = Collective.of(kind, range(npus), CHUNK * npus, alignment=1)
-    return Algorithm((demand,), rows, network(f"ring:{npus}"), None, COST, {"method": "symmetric"})
+    return Algorithm(
+        (demand,), rows, Timing(network(f"ring:{npus}"), COST), {"method": "symmetric"}
+    )
 
 
 def assert_same_compact(a: Algorithm, b: Algorithm) -> None:

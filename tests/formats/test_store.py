@@ -27,6 +27,7 @@ from weft.algorithm import (
     RepairedExchange,
     RepairedRows,
     RoundLog,
+    Timing,
     UnnamedFile,
 )
 from weft.collective import Collective
@@ -437,7 +438,7 @@ def test_mended_rows_come_back_or_are_refused(kind, change, message, tmp_path):
         column[0] = value
         rows = replace(rows, **{name: column})
     topology = algorithm.topology if change else replace(algorithm.topology, whole=None)
-    replace(algorithm, rows=rows, topology=topology).save(tmp_path / "a.weft")
+    replace(algorithm, rows=rows).on(topology).save(tmp_path / "a.weft")
     with pytest.raises(FormatError, match=message):
         weft.load(tmp_path / "a.weft")
 
@@ -453,7 +454,7 @@ def trees() -> Algorithm:
         np.array([0, 10**9] * 2),
     )
     demand = Collective.of("all-reduce", range(2), 2000)
-    return Algorithm((demand,), rows, network("ring:2"), None, CostModel())
+    return Algorithm((demand,), rows, Timing(network("ring:2"), CostModel()))
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_a_network_that_only_claims_to_translate():
     swapped = algorithm.topology.dst.copy()
     here = np.flatnonzero(algorithm.topology.src == 1)
     swapped[here] = [3, 0]  # no link 1 > 2
-    wrong = replace(algorithm, topology=replace(algorithm.topology, dst=swapped))
+    wrong = algorithm.on(replace(algorithm.topology, dst=swapped))
     assert not verify(wrong)
     with pytest.raises(InputError, match="does not look alike from every NPU: no hop leads from"):
         wrong.transfers  # noqa: B018

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
+from weft.algorithm import Algorithm, Buffer, Routes, Timing, Transfers, place
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
@@ -68,7 +68,7 @@ def on_links(
     topology: Topology, collective: Collective, transfers: Transfers, cost: CostModel | None = None
 ) -> Algorithm:
     routes = Routes.of_links(topology.links)
-    return Algorithm((collective,), transfers, topology, routes, cost or CostModel())
+    return Algorithm((collective,), transfers, Timing(topology, cost or CostModel(), routes))
 
 
 def ring_steps(n: int, first: int, steps: int, shift: int, *, reduce: bool) -> list[Row]:
@@ -137,14 +137,16 @@ def star_all_gather(blocking: bool, store_and_forward: bool, slow_up: bool) -> A
         "store-and-forward" if store_and_forward else "cut-through",
     )
     collective = Collective.of("all-gather", range(n), n * SHARE)
-    return Algorithm((collective,), table(rows, duration), star(n, up, down), star_routes(n), cost)
+    return Algorithm(
+        (collective,), table(rows, duration), Timing(star(n, up, down), cost, star_routes(n))
+    )
 
 
 def with_buffer(algorithm: Algorithm, size: int) -> Algorithm:
     """The same on a network whose switches store `size` bytes; it need not be right any more."""
     network = algorithm.topology
     limits = dict.fromkeys(range(network.npus, network.nodes), size)
-    return replace(algorithm, topology=network.with_switches(buffers=limits))
+    return algorithm.on(network.with_switches(buffers=limits))
 
 
 def star_multicast(copies: bool = True, chunks: int = 2, places: bool = False) -> Algorithm:
@@ -157,7 +159,7 @@ def star_multicast(copies: bool = True, chunks: int = 2, places: bool = False) -
     if places:
         given = np.array([place(Buffer.INPUT, row[0]) for row in rows], dtype=np.int32)
         transfers = replace(transfers, src_place=given, dst_place=transfers.chunk.copy())
-    return Algorithm((collective,), transfers, network, star_routes(n), CostModel())
+    return Algorithm((collective,), transfers, Timing(network, CostModel(), star_routes(n)))
 
 
 def tree_multicast(copying: Sequence[int] = (4, 5, 6)) -> Algorithm:
@@ -180,7 +182,7 @@ def tree_multicast(copying: Sequence[int] = (4, 5, 6)) -> Algorithm:
     rows = [(0, 0, d, False, d - 1, 0) for d in (1, 2, 3)]
     transfers = table(rows, [SHARE * 1000 + len(path) * LATENCY for path in paths])
     collective = Collective.of("broadcast", range(4), SHARE, root=0)
-    return Algorithm((collective,), transfers, network, routes, CostModel())
+    return Algorithm((collective,), transfers, Timing(network, CostModel(), routes))
 
 
 def crossing_all_reduce() -> Algorithm:
@@ -189,7 +191,9 @@ def crossing_all_reduce() -> Algorithm:
     hops = [(0, 2, False), (1, 0, True), (2, 1, True)]
     rows = [(0, s, d, r, s * 3 + d, k * duration) for k, (s, d, r) in enumerate(hops)]
     collective = Collective("all-reduce", (0, 1), SHARE, alignment=SHARE)
-    return Algorithm((collective,), table(rows, duration), star(3), star_routes(3), CostModel())
+    return Algorithm(
+        (collective,), table(rows, duration), Timing(star(3), CostModel(), star_routes(3))
+    )
 
 
 def line_scatter(n: int = 4) -> Algorithm:
@@ -269,9 +273,7 @@ def over_star(algorithm: Algorithm) -> Algorithm:
         start=start,
         end=np.where(remote, start + duration, start).astype(np.int64),
     )
-    return replace(
-        algorithm, rows=transfers, topology=star(n), route_table=star_routes(n), cost=CostModel()
-    )
+    return replace(algorithm, rows=transfers, timing=Timing(star(n), CostModel(), star_routes(n)))
 
 
 def untimed(algorithm: Algorithm) -> Algorithm:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, RoundLog, Routes, Transfers
+from weft.algorithm import Algorithm, RoundLog, Routes, Timing, Transfers
 from weft.algorithm.rounds import NARROW_CHUNKS
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -83,7 +83,7 @@ def logged(
 ) -> Algorithm:
     phases = 2 if demand.kind == "all-reduce" else 1
     rows = replace(encode(entries, topology.links, len(demand.chunks)), slot=slot, phases=phases)
-    return Algorithm((demand,), rows, topology, cost=cost)
+    return Algorithm((demand,), rows, Timing(topology, cost))
 
 
 def twin(topology: Topology, link: int) -> int:
@@ -121,4 +121,8 @@ def expanded(algorithm: Algorithm, entries: Sequence[Entry]) -> Algorithm:
     ]
     chunk, link, reduce, start, ends = columns
     table = Transfers(chunk, topology.src[link], topology.dst[link], reduce, link, start, ends)
-    return replace(algorithm, rows=table, route_table=Routes.of_links(topology.links))
+    return replace(
+        algorithm,
+        rows=table,
+        timing=replace(algorithm.timing, routes=Routes.of_links(topology.links)),
+    )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from weft.algorithm import Algorithm, Buffer, Routes, Transfers, place
+from weft.algorithm import Algorithm, Buffer, Routes, Timing, Transfers, place
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge import verify
@@ -114,8 +114,10 @@ def test_random_programs(
             start,
             start + HOP,
         ),
-        Topology.from_links("own links", 3, ends[:, 0], ends[:, 1], BANDWIDTH, LATENCY),
-        Routes.of_links(count),
-        CostModel(),
+        Timing(
+            Topology.from_links("own links", 3, ends[:, 0], ends[:, 1], BANDWIDTH, LATENCY),
+            CostModel(),
+            Routes.of_links(count),
+        ),
     )
     assert bool(verify(timed)) == is_right(timed), verify(timed).violation

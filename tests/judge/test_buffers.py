@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,7 +169,7 @@ def test_smaller_buffers_never_help(network: Topology, size: int, chunks: int) -
     algorithm = weft.synthesize(network, "all-gather", size, chunks=chunks, threads=1).algorithm
     assert verify(algorithm)
     assert is_right(algorithm)
-    assert verify(replace(algorithm, topology=network.with_switches(buffers={})))
+    assert verify(algorithm.on(network.with_switches(buffers={})))
 
 
 @pytest.mark.parametrize(("switch", "size"), [(1, 5), (5, 5), (4, -1)])

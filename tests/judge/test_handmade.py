@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, Timing
 from weft.judge import Verdict, verify
 
 from . import handmade
@@ -39,7 +39,9 @@ def test_several_demands_share_one_algorithm() -> None:
     for name in ("start", "end"):
         columns[name][rows:] += one.time
     transfers = type(one.transfers)(**columns)
-    both = Algorithm((*one.demands, *two.demands), transfers, one.topology, one.routes, one.cost)
+    both = Algorithm(
+        (*one.demands, *two.demands), transfers, Timing(one.topology, one.cost, one.routes)
+    )
     assert verify(both)
     assert is_right(both)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 import weft
 from tests.examples import examples
 from tests.strategies import COSTS, NAMED, irregular, reachable
-from weft.algorithm import Algorithm, Buffer, place
+from weft.algorithm import Algorithm, Buffer, Timing, place
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge import verify
@@ -76,9 +74,7 @@ def test_sums_are_not_multicast() -> None:
     algorithm = Algorithm(
         (collective,),
         handmade.table(rows, duration),
-        network,
-        handmade.star_routes(3),
-        CostModel(),
+        Timing(network, CostModel(), handmade.star_routes(3)),
     )
     refused(algorithm)
 
@@ -106,12 +102,14 @@ def test_another_prefix() -> None:
             np.cumsum([0, *map(len, paths)], dtype=np.int64),
             np.array([link for path in paths for link in path], dtype=np.int32),
         )
-        return Algorithm((collective,), handmade.table(rows, PUSH), network, routes, CostModel())
+        return Algorithm(
+            (collective,), handmade.table(rows, PUSH), Timing(network, CostModel(), routes)
+        )
 
     accepted(over([0, 1, 3], [0, 1, 4]))
     accepted(over([0, 1, 3], [0, 2, 4]))  # parts at the first switch
-    refused(replace(over([0, 1, 3], [0, 2, 4]), topology=network.with_switches(copying=[4])))
-    refused(replace(over([0, 1, 3], [0, 1, 4]), topology=network.with_switches(copying=[3])))
+    refused(over([0, 1, 3], [0, 2, 4]).on(network.with_switches(copying=[4])))
+    refused(over([0, 1, 3], [0, 1, 4]).on(network.with_switches(copying=[3])))
 
 
 def test_another_hold() -> None:
@@ -125,9 +123,9 @@ def test_another_hold() -> None:
     rows = [(0, 0, 1, False, 0, 0), (0, 0, 2, False, 1, 0)]
     routes = handmade.Routes(np.array([0, 2, 4]), np.array([0, 1, 0, 2], dtype=np.int32))
     transfers = handmade.table(rows, [PUSH // 2, PUSH])
-    algorithm = Algorithm((collective,), transfers, network, routes, CostModel())
+    algorithm = Algorithm((collective,), transfers, Timing(network, CostModel(), routes))
     accepted(algorithm)
-    refused(replace(algorithm, topology=network.with_switches(buffers={3: 0})))
+    refused(algorithm.on(network.with_switches(buffers={3: 0})))
 
 
 @pytest.mark.parametrize("spec", ["dgx2", "switch:16", "leaf-spine:8x4x2"])
@@ -232,6 +230,6 @@ def test_broken_multicasts_are_caught(spec: str, data: st.DataObject) -> None:
     elif way == "drop":
         broken = drop(algorithm, row)
     else:
-        broken = replace(algorithm, topology=network.with_switches(copying=[]))
+        broken = algorithm.on(network.with_switches(copying=[]))
     assert not verify(broken)
     assert not is_right(broken)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from weft import _core
-from weft.algorithm import Algorithm, RoundLog
+from weft.algorithm import Algorithm, RoundLog, Timing
 from weft.collective import Collective, all_reduce_of
 from weft.cost import CostModel
 from weft.judge import Verdict, verify
@@ -97,7 +97,7 @@ def test_chunks_of_four_bytes() -> None:
     log["bits"] = 63
     data = log.view(np.uint8)
     rows = RoundLog(slot, len(entries), data, np.arange(22001, dtype=np.int64) * 32)
-    algorithm = Algorithm((demand,), rows, network, cost=BLOCKING)
+    algorithm = Algorithm((demand,), rows, Timing(network, BLOCKING))
     assert verify(algorithm)
     log["chunk"][7, 3] = 66000
     refused(algorithm, "structure", "round 7", "chunk 66000", "0 to 65999")
@@ -226,7 +226,7 @@ def test_logs_serve_whole_networks_without_switches() -> None:
     other = Collective.of("all-to-all", range(4), 4 * SHARE)
     refused(replace(algorithm, demands=(other,)), "structure", "not all-to-all")
     switched = load_topology("switch:4")
-    refused(replace(algorithm, topology=switched), "structure", "without switches")
+    refused(algorithm.on(switched), "structure", "without switches")
     assert isinstance(algorithm.rows, RoundLog)
     twice = replace(algorithm, rows=replace(algorithm.rows, phases=2))
     refused(twice, "structure", "all-gather is not run 2 times")

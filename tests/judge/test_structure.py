@@ -70,12 +70,13 @@ def test_places_out_of_range(number: int) -> None:
 def test_broken_table_of_routes(offsets: list[int]) -> None:
     links = np.array([0, 1, 2], dtype=np.int32)
     routes = Routes(np.array(offsets, dtype=np.int64), links)
-    assert verify(replace(GATHER, route_table=routes)).kind == "structure"
+    assert verify(replace(GATHER, timing=replace(GATHER.timing, routes=routes))).kind == "structure"
 
 
 def test_routes_over_links_that_are_not_there() -> None:
     routes = Routes.of_links(9)
-    assert "broken at route 8" in verify(replace(GATHER, route_table=routes)).violation
+    broken = replace(GATHER, timing=replace(GATHER.timing, routes=routes))
+    assert "broken at route 8" in verify(broken).violation
 
 
 def two_links(first: int, second: int, dst: int) -> Algorithm:
@@ -83,7 +84,8 @@ def two_links(first: int, second: int, dst: int) -> Algorithm:
     routes = Routes(np.array([0, 2], dtype=np.int64), np.array([first, second], dtype=np.int32))
     columns = {name: column[:1] for name, column in COLUMNS.items()}
     columns["dst"] = np.array([dst], dtype=np.int32)
-    return replace(with_columns(GATHER, **columns), route_table=routes)
+    timing = replace(GATHER.timing, routes=routes)
+    return replace(with_columns(GATHER, **columns), timing=timing)
 
 
 @pytest.mark.parametrize(("first", "second", "dst"), [(0, 1, 2), (0, 2, 3)])
@@ -103,7 +105,7 @@ def test_removed_npus() -> None:
     topology = handmade.line(4).without(npus=[3])
     broadcast = handmade.line_broadcast(4, 1)
     routes = Routes.of_links(topology.links)
-    failed = replace(broadcast, topology=topology, route_table=routes)
+    failed = replace(broadcast, timing=replace(broadcast.timing, topology=topology, routes=routes))
     assert verify(failed).violation == "the broadcast includes NPU 3, but it was removed"
     fewer = replace(failed, demands=(Collective.of("broadcast", range(3), handmade.SHARE),))
     assert verify(fewer).violation == "row 2 uses NPU 3, which was removed"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.strategies import COSTS
-from weft.algorithm import Algorithm, SymmetricRows
+from weft.algorithm import Algorithm, SymmetricRows, Timing
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge import Verdict, symmetric, verify
@@ -60,7 +60,9 @@ def on_ring(
     kind: str = "all-gather", rows: list[tuple[int, int, int, bool, int]] | None = None
 ) -> Algorithm:
     demand = Collective.of(kind, range(5), 5 * SHARE)
-    return Algorithm((demand,), rows_of(rows or RINGS[kind], 5), network("ring:5"), cost=BLOCKING)
+    return Algorithm(
+        (demand,), rows_of(rows or RINGS[kind], 5), Timing(network("ring:5"), BLOCKING)
+    )
 
 
 def refused(algorithm: Algorithm, kind: str, *words: str) -> None:
@@ -81,7 +83,7 @@ def test_right_by_hand(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_npu_has_nothing_to_do() -> None:
     none = SymmetricRows(*(np.zeros(0, dtype=d) for d in ("i4", "i4", "i4", "?", "i8")), 1)
     demand = Collective.of("all-gather", [0], SHARE)
-    assert verify(Algorithm((demand,), none, network("ring:1"), cost=BLOCKING))
+    assert verify(Algorithm((demand,), none, Timing(network("ring:1"), BLOCKING)))
 
 
 def changed(rows: list[tuple[int, int, int, bool, int]], row: int, **to: int) -> Algorithm:
@@ -114,7 +116,7 @@ def test_each_direction_once_a_slot() -> None:
     tree += [(0, 1, 4, False, 1), (0, 2, 5, False, 2), (0, 1, 7, False, 1), (0, 6, 8, False, 1)]
     demand = Collective.of("all-gather", range(9), 9 * SHARE)
     tree.sort(key=lambda row: row[4])
-    algorithm = Algorithm((demand,), rows_of(tree, 9), grid, cost=BLOCKING)
+    algorithm = Algorithm((demand,), rows_of(tree, 9), Timing(grid, BLOCKING))
     assert verify(algorithm)
     tree[7] = (0, 2, 5, False, 1)
     algorithm = replace(algorithm, rows=rows_of(tree, 9))
@@ -154,7 +156,7 @@ def test_networks_that_do_not_look_alike() -> None:
         (replace(network("line:5"), translates=True), "no link like"),
         (replace(ring, dimensions=()), "on no grid"),
     ):
-        refused(replace(algorithm, topology=topology), "structure", "look alike", words)
+        refused(algorithm.on(topology), "structure", "look alike", words)
     with pytest.raises(NotAlikeError, match="removed"):
         find_orbits(ring.without(npus=[1]))
     names = ("src", "dst", "bandwidth", "latency")
@@ -207,7 +209,7 @@ def test_lines_end_at_the_switch_where_they_begin(monkeypatch: pytest.MonkeyPatc
     )
     rows = rows_of([(0, 0, 1, False, 0), (0, 0, 2, False, 0), (0, 1, 3, False, 3)], 4)
     demand = Collective.of("all-gather", range(4), 4 * SHARE)
-    algorithm = Algorithm((demand,), rows, topology, cost=BLOCKING)
+    algorithm = Algorithm((demand,), rows, Timing(topology, BLOCKING))
     refused(algorithm, "structure", "NPU 2 sends to one switch and receives from another")
 
 
@@ -269,7 +271,7 @@ def late_sum(size: int) -> Algorithm:
         for name in ("chunk", "src", "dst", "reduce", "start")
     }
     columns["start"] = columns["start"] // HOP * 500_000  # half as long as 1000 B take
-    return Algorithm((demand,), SymmetricRows(**columns, npus=3), topology, cost=BLOCKING)
+    return Algorithm((demand,), SymmetricRows(**columns, npus=3), Timing(topology, BLOCKING))
 
 
 def test_a_shorter_chunk_may_not_come_before_what_it_comes_after() -> None:

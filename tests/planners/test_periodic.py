@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.strategies import ALPHAS, SPEEDS, irregular
-from weft.algorithm import Algorithm, PeriodicRows
+from weft.algorithm import Algorithm, PeriodicRows, Timing
 from weft.bounds import quick_bound
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -35,7 +35,11 @@ def made(
 
 def listed(algorithm: Algorithm) -> Algorithm:
     """The same as a table."""
-    return replace(algorithm, rows=algorithm.transfers, route_table=algorithm.routes)
+    return replace(
+        algorithm,
+        rows=algorithm.transfers,
+        timing=replace(algorithm.timing, routes=algorithm.routes),
+    )
 
 
 @examples(60)
@@ -174,7 +178,7 @@ def test_the_judge_keeps_others_from_relaying(monkeypatch: pytest.MonkeyPatch) -
         np.arange(4) * 10**8,
     )
     demand = Collective.of("all-reduce", [0, 2], 2 << 10)
-    algorithm = Algorithm((demand,), rows, line, cost=CostModel())
+    algorithm = Algorithm((demand,), rows, Timing(line, CostModel()))
     assert judge_periodic(algorithm, rows)
     alone = replace(algorithm, demands=(replace(demand, relay=False),))
     assert "must not relay" in str(judge_periodic(alone, rows).violation)

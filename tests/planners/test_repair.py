@@ -178,4 +178,4 @@ def test_a_network_that_was_never_whole_is_refused() -> None:
         replace(network, whole=network),
         replace(network, removed=frozenset([3])),
     ):
-        assert verify(replace(algorithm, topology=other)).kind == "structure"
+        assert verify(algorithm.on(other)).kind == "structure"

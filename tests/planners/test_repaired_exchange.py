@@ -81,7 +81,7 @@ def test_numbers_beyond_those_of_rows() -> None:
     some = mended(load_topology("torus:4x4", without_npus=[5]), 1 << 12)
     demand = Collective.of("all-to-all", network.members, 65535 << 12)
     with pytest.raises(InputError, match="rows name at most"):
-        replace(some, demands=(demand,), topology=network).of_npu(3)
+        replace(some, demands=(demand,)).on(network).of_npu(3)
 
 
 def test_a_failed_link_costs_little() -> None:
@@ -166,4 +166,4 @@ def test_a_network_that_was_never_whole_is_refused() -> None:
         replace(network, whole=load_topology("torus:2x8")),
         replace(network, whole=network),
     ):
-        assert verify(replace(algorithm, topology=other)).kind == "structure"
+        assert verify(algorithm.on(other)).kind == "structure"

@@ -32,7 +32,11 @@ SPECS = ["ring:1", "ring:5", "line:4", "fc:4", "mesh:3x3", "mesh:2x3x2", "torus:
 
 def listed(algorithm: Algorithm) -> Algorithm:
     """The same with a table in the place of the log."""
-    return replace(algorithm, rows=algorithm.transfers, route_table=algorithm.routes)
+    return replace(
+        algorithm,
+        rows=algorithm.transfers,
+        timing=replace(algorithm.timing, routes=algorithm.routes),
+    )
 
 
 def by_rounds(

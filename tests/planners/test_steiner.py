@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.judge.reference import is_right
 from tests.strategies import COSTS, GB_S, US, irregular, networks, roomy
 from weft import _core
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, Timing
 from weft.bounds import lower_bound
 from weft.collective import Chunks, Collective, Move, all_to_allv, custom
 from weft.cost import CostModel
@@ -38,7 +38,7 @@ def run(
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
     schedule, _ = plan_any(network, chunks, Settings(cost, seed, threads))
     transfers, routes = transfers_of([schedule], network, cost, chunks.bytes)
-    return Algorithm(tuple(demands), transfers, network, routes, cost)
+    return Algorithm(tuple(demands), transfers, Timing(network, cost, routes))
 
 
 def check(algorithm: Algorithm) -> None:

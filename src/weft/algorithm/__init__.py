@@ -10,6 +10,7 @@ from weft.algorithm.repaired import RepairedRows
 from weft.algorithm.repaired_exchange import RepairedExchange
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
+from weft.algorithm.timing import Timing
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
 from weft.algorithm.unnamed import UnnamedFile
 from weft.algorithm.weaving import Program, Woven, weave
@@ -28,6 +29,7 @@ __all__ = [
     "RoundLog",
     "Routes",
     "SymmetricRows",
+    "Timing",
     "Transfers",
     "UnnamedFile",
     "Woven",

@@ -91,8 +91,8 @@ class Activity:
         return self._link(node, inwards=bool(inwards)), int(carried[most])
 
     def _link(self, node: int, *, inwards: bool) -> str:
-        assert self.algorithm.topology is not None
-        ends = [str(self.npu), node_name(node, self.algorithm.topology.npus)]
+        npus = self.algorithm.require_timing().topology.npus
+        ends = [str(self.npu), node_name(node, npus)]
         return " > ".join(reversed(ends) if inwards else ends)
 
     def row(self, at: int) -> dict[str, Any]:
@@ -154,8 +154,8 @@ def _near(algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers:
     near = np.where(out, rows.dst, rows.src).astype(np.int64)
     if topology.switches and isinstance(algorithm.rows, CompactRows):
         near = _ways_from(topology, npu)[near]
-    elif topology.switches and algorithm.route_table is not None:
-        routes = algorithm.route_table
+    elif topology.switches:
+        routes = algorithm.routes
         first = routes.links[routes.offsets[rows.route]]
         last = routes.links[routes.offsets[rows.route + 1] - 1]
         near = np.where(out, topology.dst[first], topology.src[last]).astype(np.int64)

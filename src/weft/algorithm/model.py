@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm.compact import CompactRows
+from weft.algorithm.timing import Timing
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -33,18 +34,16 @@ class Algorithm:
     rows
         The transfers: a table, or a compact form of it (see `CompactRows`) from which
         `transfers` is made when first asked for.
-    topology, route_table, cost
-        The network, the routes and the cost model the times hold for; absent if untimed. Compact
-        rows know their routes.
+    timing
+        What the times hold for: the network, the cost model and the routes. None if it was made
+        for no network.
     provenance
         How it was made (method, seed, ...): for people, not for meaning.
     """
 
     demands: tuple[Collective, ...]
     rows: Transfers | CompactRows
-    topology: Topology | None = None
-    route_table: Routes | None = None
-    cost: CostModel | None = None
+    timing: Timing | None = None
     provenance: Mapping[str, str | int | float | bool] = field(
         default_factory=lambda: MappingProxyType({})
     )
@@ -53,9 +52,9 @@ class Algorithm:
         if not self.demands:
             raise InputError("an algorithm serves at least one collective")
         if isinstance(self.rows, CompactRows):
-            if self.topology is None or self.cost is None or len(self.demands) != 1:
+            if self.timing is None or len(self.demands) != 1:
                 raise InputError("compact rows need a topology, a cost model and one collective")
-        elif self.timed and (self.topology is None or self.routes is None or self.cost is None):
+        elif self.timed and self.timing is None:
             raise InputError("a timed algorithm needs a topology, routes and a cost model")
 
     def __len__(self) -> int:
@@ -78,15 +77,35 @@ class Algorithm:
         return self.rows if isinstance(self.rows, Transfers) else self._table[0]
 
     @property
-    def routes(self) -> Routes | None:
-        """The routes that `transfers` names by number."""
-        return self._table[1] if isinstance(self.rows, CompactRows) else self.route_table
+    def topology(self) -> Topology | None:
+        return None if self.timing is None else self.timing.topology
+
+    @property
+    def cost(self) -> CostModel | None:
+        return None if self.timing is None else self.timing.cost
+
+    @property
+    def routes(self) -> Routes:
+        """The routes that `transfers` names by number; none if it was made for no network."""
+        if isinstance(self.rows, CompactRows):
+            return self._table[1]
+        return Routes.of_links(0) if self.timing is None else self.timing.routes
+
+    def require_timing(self) -> Timing:
+        """What its times hold for; raises InputError if it was made for no network."""
+        if self.timing is None:
+            raise InputError("the algorithm was not made for a network")
+        return self.timing
 
     @cached_property
     def _table(self) -> tuple[Transfers, Routes]:
         assert isinstance(self.rows, CompactRows)
         check_table(len(self.rows))
         return self.rows.table(self)
+
+    def on(self, topology: Topology) -> Algorithm:
+        """The same rows and times for another network; whether they hold there is not checked."""
+        return replace(self, timing=replace(self.require_timing(), topology=topology))
 
     def of_npu(self, npu: int) -> Transfers:
         """The rows in which one NPU sends or receives, in the order of the table."""
@@ -104,9 +123,7 @@ class Algorithm:
         """When the last transfer ends, in picoseconds."""
         if isinstance(self.rows, CompactRows):
             return self.rows.time(self)
-        if self.rows.end is None:
-            raise InputError("the algorithm has no times yet: it was not made for a network")
-        return int(self.rows.end.max(initial=0))
+        return int(self.rows.require_times().end.max(initial=0))
 
     @property
     def time_us(self) -> float:
@@ -117,9 +134,7 @@ class Algorithm:
         """When the last transfer of each demand ends, in picoseconds."""
         if len(self.demands) == 1:
             return (self.time,)
-        if self.transfers.end is None:
-            raise InputError("the algorithm has no times yet: it was not made for a network")
-        return last_ends(self.demands, self.transfers.chunk, self.transfers.end)
+        return last_ends(self.demands, self.transfers.chunk, self.transfers.require_times().end)
 
     def save(self, path: str | Path) -> None:
         """Write a folder of Chakra execution traces, or a compact store if `path` ends in .weft.

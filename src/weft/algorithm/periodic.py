@@ -102,5 +102,4 @@ class PeriodicRows(CompactRows):
 
 def _of(algorithm: Algorithm) -> tuple[Topology, NDArray[np.int64]]:
     """The network, and the bytes of each chunk."""
-    assert algorithm.topology is not None
-    return algorithm.topology, algorithm.chunks.bytes
+    return algorithm.require_timing().topology, algorithm.chunks.bytes

@@ -216,8 +216,7 @@ def _children(base: SymmetricRows, pieces: int, npus: int) -> tuple[Numbers, Num
 
 
 def topology_of(algorithm: Algorithm) -> Topology:
-    assert algorithm.topology is not None
-    return algorithm.topology
+    return algorithm.require_timing().topology
 
 
 def moves_of(algorithm: Algorithm) -> Translations:

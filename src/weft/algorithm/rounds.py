@@ -195,8 +195,7 @@ class _Costs:
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> _Costs:
-        topology, demand = algorithm.topology, algorithm.demands[0]
-        assert topology is not None
+        topology, demand = algorithm.require_timing().topology, algorithm.demands[0]
         sizes = demand.chunks.bytes
         longest = over_links(topology, demand.largest_chunk)
         return cls(demand.kind, topology, sizes, longest)

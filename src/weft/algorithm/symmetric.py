@@ -117,9 +117,8 @@ class SymmetricRows(CompactRows):
 
 def _context(algorithm: Algorithm) -> tuple[Translations, Collective, CostModel]:
     """What symmetric rows mean nothing without."""
-    assert algorithm.topology is not None
-    assert algorithm.cost is not None
-    return Translations.of(algorithm.topology), algorithm.demands[0], algorithm.cost
+    timing = algorithm.require_timing()
+    return Translations.of(timing.topology), algorithm.demands[0], timing.cost
 
 
 def _by_piece(collective: Collective) -> Numbers:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from weft.errors import InputError
 
 
 class Buffer(IntEnum):
@@ -108,6 +110,14 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 }
 
 
+class Times(NamedTuple):
+    """The columns of the timed layer of `Transfers`."""
+
+    route: NDArray[np.int32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class Transfers:
     """Rows in an order in which they could run one after the other.
@@ -154,6 +164,12 @@ class Transfers:
     @property
     def timed(self) -> bool:
         return self.start is not None
+
+    def require_times(self) -> Times:
+        """The timed layer; raises InputError if it is not there."""
+        if self.route is None or self.start is None or self.end is None:
+            raise InputError("the algorithm has no times yet: it was not made for a network")
+        return Times(self.route, self.start, self.end)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """The columns that are there, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def side_by_side(single: Sequence[Algorithm]) -> Algorithm:
     Rows are in order of start; chunks and slots of memory have the numbers beside those of the
     others. Links may be held twice at once.
     """
-    routes, shifts = Routes.joined([a.routes for a in single if a.routes is not None])
+    routes, shifts = Routes.joined([a.routes for a in single])
     parts, chunk, slot, row = [], 0, 0, 0
     named = any(_is_named(a.transfers) for a in single)
     waits = any(a.transfers.deps is not None for a in single)
@@ -48,13 +49,11 @@ def side_by_side(single: Sequence[Algorithm]) -> Algorithm:
         counts = np.concatenate([np.diff(p["dep_offsets"]) for p in parts])
         together["dep_offsets"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows = Transfers(**together)
-    assert rows.start is not None
+    timing = single[0].require_timing()
     return Algorithm(
         tuple(demand for algorithm in single for demand in algorithm.demands),
-        rows.reordered(np.argsort(rows.start, kind="stable")),
-        single[0].topology,
-        routes,
-        single[0].cost,
+        rows.reordered(np.argsort(rows.require_times().start, kind="stable")),
+        replace(timing, routes=routes),
         {"method": " + ".join(dict.fromkeys(str(a.provenance["method"]) for a in single))},
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, Routes, Transfers, last_ends
+from weft.algorithm import Algorithm, Routes, Timing, Transfers, last_ends
 from weft.clock import check_run
 from weft.collective import Chunks
 from weft.cost import CostModel
@@ -111,9 +111,7 @@ class Simulation:
         return replace(
             self.algorithm,
             rows=timed,
-            topology=self.topology,
-            route_table=self.routes,
-            cost=self.cost,
+            timing=Timing(self.topology, self.cost, self.routes),
         )
 
 
@@ -198,9 +196,7 @@ def simulate(
         hops = _own_hops(algorithm)
     else:
         hops = routed(algorithm.transfers, algorithm.chunks, topology, cost)
-        algorithm = replace(
-            algorithm, rows=hops.transfers, topology=None, route_table=None, cost=None
-        )
+        algorithm = replace(algorithm, rows=hops.transfers, timing=None)
     kept: Order = "plan" if has_plan and order != "fifo" else "fifo"
     if kept == "fifo" or reducer is not None:  # a plan that is kept takes no longer than planned
         check_run(topology, algorithm.chunks, len(hops.transfers), reducer)
@@ -213,18 +209,15 @@ def simulate(
 
 def _own_hops(algorithm: Algorithm) -> Routed:
     """The rows of a timed algorithm, on its own network."""
-    rows, routes = algorithm.transfers, algorithm.routes
-    assert rows.route is not None
-    assert routes is not None
-    return Routed(rows, routes, rows.route, np.empty(0, dtype=np.uint8))
+    rows = algorithm.transfers
+    return Routed(rows, algorithm.routes, rows.require_times().route, np.empty(0, dtype=np.uint8))
 
 
 def _as_planned(
     run: _core.Simulation, hops: Routed
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    assert hops.transfers.start is not None
     try:
-        return run.as_planned(hops.transfers.start)
+        return run.as_planned(hops.transfers.require_times().start)
     except RuntimeError as error:  # rows that add late can hold each other up for ever
         raise InputError(f"{error} while adding takes time; use fifo") from None
 

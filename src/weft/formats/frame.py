@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Algorithm, Routes
+from weft.algorithm import Algorithm, Routes, Timing
 from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
@@ -84,7 +84,7 @@ class Frame(msgspec.Struct, kw_only=True):
 
 
 def frame_of(
-    algorithm: Algorithm, routes: Routes | None
+    algorithm: Algorithm, routes: Routes
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The fields of an algorithm's `Frame` and its columns, with `routes` as those of its rows."""
     columns: dict[str, NDArray[Any]] = {
@@ -177,9 +177,9 @@ def link_columns(topology: Topology) -> dict[str, NDArray[Any]]:
 
 
 def _routes(
-    routes: Routes | None, topology: Topology | None, columns: dict[str, NDArray[Any]]
+    routes: Routes, topology: Topology | None, columns: dict[str, NDArray[Any]]
 ) -> Literal["links", "listed"] | None:
-    if routes is None:
+    if not len(routes):
         return None
     if topology is not None and routes.are_links and len(routes) == topology.links:
         return "links"
@@ -282,26 +282,27 @@ def read_network(network: Network, columns: Columns, limit: int) -> Topology:
     return replace(topology, removed=frozenset(network.removed), changes=tuple(network.changes))
 
 
-def read_routes(frame: Frame, columns: Columns, topology: Topology | None) -> Routes | None:
-    """The routes, if there are any."""
-    if frame.routes is None:
+def read_timing(frame: Frame, columns: Columns, topology: Topology | None) -> Timing | None:
+    """What the times hold for, if the file has all of it."""
+    if frame.routes is not None and topology is None:
+        raise InputError("there are routes but no topology")
+    if frame.routes is not None and frame.cost is None:
+        raise InputError("a timed algorithm needs a topology, routes and a cost model")
+    if topology is None or frame.cost is None:
         return None
-    if frame.routes == "links":
-        if topology is None:
-            raise InputError("there are routes but no topology")
-        return Routes.of_links(topology.links)
+    # CostModel itself refuses names it does not know.
+    cost = CostModel(frame.cost.latency_model, frame.cost.switching)  # type: ignore[arg-type]
+    return Timing(topology, cost, _read_routes(frame, columns, topology.links))
+
+
+def _read_routes(frame: Frame, columns: Columns, count: int) -> Routes:
+    """The routes over so many links."""
+    if frame.routes != "listed":
+        return Routes.of_links(0 if frame.routes is None else count)
     lengths, links = columns["route_length"], columns["route_links"]
     checked_range("route_length", lengths, len(links) + 1)
-    checked_range("route_links", links, topology.links if topology else 1 << 31)
+    checked_range("route_links", links, count)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     if offsets[-1] != len(links):
         raise InputError("route_length does not fit route_links")
     return Routes(offsets, links.astype(np.int32))
-
-
-def read_cost(frame: Frame) -> CostModel | None:
-    """The cost model, if there is one."""
-    if frame.cost is None:
-        return None
-    # CostModel itself refuses names it does not know.
-    return CostModel(frame.cost.latency_model, frame.cost.switching)  # type: ignore[arg-type]

@@ -26,8 +26,7 @@ def judge_periodic(algorithm: Algorithm, rows: PeriodicRows) -> Verdict:
     that none do is checked. A shorter chunk only ends sooner, which `judge_sizes` finds to be
     harmless.
     """
-    demand, topology = algorithm.demands[0], algorithm.topology
-    assert topology is not None
+    demand, topology = algorithm.demands[0], algorithm.require_timing().topology
     wrong = _malformed(rows, demand, topology)
     if wrong is not None:
         return Verdict(False, wrong, "structure")
@@ -80,9 +79,7 @@ def _first_chunks(
     return Algorithm(
         (replace(pieces, relay=demand.relay),),
         listed.reordered(np.argsort(rows.start, kind="stable")),
-        topology,
-        Routes.of_links(topology.links),
-        algorithm.cost,
+        replace(algorithm.require_timing(), routes=Routes.of_links(topology.links)),
     )
 
 
@@ -90,9 +87,8 @@ def _meeting(
     algorithm: Algorithm, rows: PeriodicRows, demand: Collective, topology: Topology
 ) -> str | None:
     """Two rows that hold a link at the same time of the period, in words."""
-    assert algorithm.cost is not None
     held = _core.serialization(demand.largest_chunk, topology.bandwidth)
-    if algorithm.cost.latency_model == "blocking":
+    if algorithm.require_timing().cost.latency_model == "blocking":
         held = held + topology.latency
     phase = rows.start % rows.period
     order = np.lexsort((phase, rows.link))

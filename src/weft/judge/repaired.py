@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, RepairedRows, SymmetricRows
+from weft.algorithm import Algorithm, RepairedRows, SymmetricRows, Timing
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge.symmetric import judge_symmetric
@@ -25,9 +25,8 @@ def judge_repaired(algorithm: Algorithm, rows: RepairedRows) -> Verdict:
     All is judged as if every chunk were as long as the longest: shorter ones only end sooner. The
     same rows run backwards over links of the same speeds are right if these are.
     """
-    demand, topology, cost = algorithm.demands[0], algorithm.topology, algorithm.cost
-    assert topology is not None
-    assert cost is not None
+    demand, timing = algorithm.demands[0], algorithm.require_timing()
+    topology, cost = timing.topology, timing.cost
     wrong = _malformed(rows, demand, topology)
     if wrong is not None:
         return Verdict(False, wrong, "structure")
@@ -49,12 +48,13 @@ def judge_repaired(algorithm: Algorithm, rows: RepairedRows) -> Verdict:
 
 def judge_base(algorithm: Algorithm, base: SymmetricRows, kind: str) -> Verdict:
     """Judge the base on the whole network, with every chunk as long as the longest."""
-    demand, whole = algorithm.demands[0], algorithm.topology and algorithm.topology.whole
+    demand, timing = algorithm.demands[0], algorithm.require_timing()
+    whole = timing.topology.whole
     assert whole is not None
     pieces, longest = demand.chunks_per_share, demand.largest_chunk
     size = longest * pieces * whole.npus
     full = Collective(kind, tuple(range(whole.npus)), size, pieces, None, longest)
-    verdict = judge_symmetric(Algorithm((full,), base, whole, cost=algorithm.cost), base)
+    verdict = judge_symmetric(Algorithm((full,), base, Timing(whole, timing.cost)), base)
     if verdict:
         return verdict
     return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)

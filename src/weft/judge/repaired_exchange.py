@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,8 +26,7 @@ def judge_repaired_exchange(algorithm: Algorithm, rows: RepairedExchange) -> Ver
     A chunk that is not lost has all its rows in the base, and nothing of the patch is before the
     end of that, so each can be judged alone.
     """
-    demand, topology = algorithm.demands[0], algorithm.topology
-    assert topology is not None
+    demand, topology = algorithm.demands[0], algorithm.require_timing().topology
     wrong = _malformed(rows, demand, topology)
     if wrong is not None:
         return Verdict(False, wrong, "structure")
@@ -89,8 +90,7 @@ def _judge_patch(
     algorithm: Algorithm, rows: RepairedExchange, source: Numbers, chunk: Numbers, begin: int
 ) -> Verdict:
     """Judge the patch as an algorithm of its own, for the lost chunks whose ends are both left."""
-    demand, topology = algorithm.demands[0], algorithm.topology
-    assert topology is not None
+    demand, topology = algorithm.demands[0], algorithm.require_timing().topology
     share, piece = np.divmod(chunk, demand.chunks_per_share)
     target = moved(share, source, topology.dimensions)
     rank = np.full(topology.npus, -1, dtype=np.int64)
@@ -124,8 +124,8 @@ def _judge_patch(
         rows.start - begin,
         rows.start - begin + _taken(topology, sizes[which], rows.link),
     )
-    routes = Routes.of_links(topology.links)
-    verdict = judge_table(Algorithm((pairs,), transfers, topology, routes, algorithm.cost))
+    timing = replace(algorithm.require_timing(), routes=Routes.of_links(topology.links))
+    verdict = judge_table(Algorithm((pairs,), transfers, timing))
     text = f"of the patch: {verdict.violation}"
     return verdict if verdict else Verdict(False, text, verdict.kind, verdict.row)
 

@@ -25,9 +25,8 @@ _KINDS = ("all-gather", "reduce-scatter", "all-reduce")
 
 def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: _core.Progress) -> Verdict:
     """Replay the rounds; see `weft.verify`."""
-    topology, demand, cost = algorithm.topology, algorithm.demands[0], algorithm.cost
-    assert topology is not None
-    assert cost is not None
+    demand, timing = algorithm.demands[0], algorithm.require_timing()
+    topology, cost = timing.topology, timing.cost
     if (wrong := _unfit(algorithm, rows) or _malformed(rows)) is not None:
         return Verdict(False, wrong, "structure")
     chunks = demand.chunks
@@ -69,8 +68,7 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: _core.Progress)
 
 def _unfit(algorithm: Algorithm, rows: RoundLog) -> str | None:
     """Why a log cannot be what serves this collective on this network, if so."""
-    topology, demand = algorithm.topology, algorithm.demands[0]
-    assert topology is not None
+    topology, demand = algorithm.require_timing().topology, algorithm.demands[0]
     if demand.kind not in _KINDS:
         return f"a log of rounds serves {', '.join(_KINDS)}, not {demand.kind}"
     if topology.switches:
@@ -124,8 +122,8 @@ def _twinned(topology: Topology) -> NDArray[np.uint8]:
 
 
 def _link(v: RoundViolation, a: Algorithm) -> str:
-    assert a.topology is not None
-    return f"link {v.link} ({a.topology.link_name(v.link)}) in round {v.round}"
+    name = a.require_timing().topology.link_name(v.link)
+    return f"link {v.link} ({name}) in round {v.round}"
 
 
 def _offsets(v: RoundViolation, _a: Algorithm) -> str:

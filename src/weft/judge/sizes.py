@@ -23,19 +23,18 @@ def judge_sizes(rows: Transfers, demand: Collective, npus: int) -> Verdict:
     chunk, or has it replaced, while another row brings it: then nothing that is shortened can pass
     something else. Sums may arrive at the same time: they commute.
     """
-    assert rows.start is not None
-    assert rows.end is not None
+    times = rows.require_times()
     if not rows.reduce.any() or demand.smallest_chunk == demand.largest_chunk:
         return Verdict(True)
     count = len(rows)
     row = np.tile(np.arange(count), 2)
     at = rows.chunk[row].astype(np.int64) * npus + np.concatenate([rows.src, rows.dst])
-    writes, when = np.arange(2 * count) >= count, rows.start[row]
+    writes, when = np.arange(2 * count) >= count, times.start[row]
     order = np.lexsort((writes, when, at))  # reads first: what starts at that time comes later
     row, at, writes, when = row[order], at[order], writes[order], when[order]
     adds = rows.reduce[row]
     place = np.cumsum(np.diff(at, prepend=-1) != 0)
-    end = np.where(writes, rows.end[row], 0)
+    end = np.where(writes, times.end[row], 0)
     waits_for = np.where(
         writes & adds, _latest_before(np.where(adds, 0, end), place), _latest_before(end, place)
     )

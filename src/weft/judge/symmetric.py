@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,14 @@ def judge_symmetric(algorithm: Algorithm, rows: SymmetricRows) -> Verdict:
     time before they are moved as well: that none do is checked, for all sizes that their chunks
     may have.
     """
-    assert algorithm.topology is not None
+    topology = algorithm.require_timing().topology
     wrong = _unfit(algorithm, rows) or _malformed(algorithm, rows)
     if wrong is not None:
         return Verdict(False, wrong, "structure")
     try:
-        orbits = find_orbits(algorithm.topology)
+        orbits = find_orbits(topology)
     except NotAlikeError as why:
-        text = f"{algorithm.topology.name} does not look alike from every NPU: {why}"
+        text = f"{topology.name} does not look alike from every NPU: {why}"
         return Verdict(False, text, "structure")
     way = orbits.way_of[orbits.between(rows.src, rows.dst)]
     for row in np.flatnonzero(way < 0)[:1].tolist():
@@ -75,8 +75,7 @@ def judge_symmetric(algorithm: Algorithm, rows: SymmetricRows) -> Verdict:
 
 def _unfit(algorithm: Algorithm, rows: SymmetricRows) -> str | None:
     """Why symmetric rows cannot be what serves this collective on this network, if so."""
-    topology, demand = algorithm.topology, algorithm.demands[0]
-    assert topology is not None
+    topology, demand = algorithm.require_timing().topology, algorithm.demands[0]
     if demand.kind not in _KINDS or demand.parts is not None:
         return f"symmetric rows serve {', '.join(_KINDS)} in equal shares, not this {demand.kind}"
     if demand.group != tuple(range(topology.npus)) or rows.npus != topology.npus:
@@ -123,9 +122,8 @@ class _Times:
 
 
 def _times(algorithm: Algorithm, orbits: Orbits) -> _Times:
-    demand, topology, cost = algorithm.demands[0], algorithm.topology, algorithm.cost
-    assert topology is not None
-    assert cost is not None
+    demand, timing = algorithm.demands[0], algorithm.require_timing()
+    topology, cost = timing.topology, timing.cost
     pieces = demand.chunks_per_share
     sizes, kind = np.unique(demand.piece_bytes, return_inverse=True)
     # All links of an orbit are alike: those at NPU 0 stand for them.
@@ -165,7 +163,7 @@ def _one_npus(
     )
     routes = Routes(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), links)
     demand = _one_npus_demand(algorithm.demands[0])
-    return Algorithm((demand,), transfers, algorithm.topology, routes, algorithm.cost)
+    return Algorithm((demand,), transfers, replace(algorithm.require_timing(), routes=routes))
 
 
 def _one_npus_demand(demand: Collective) -> Collective:
@@ -194,7 +192,7 @@ def _meeting(
     times: _Times,
 ) -> Verdict | None:
     """Two rows that hold links of one orbit at the same time, if there are."""
-    assert algorithm.topology is not None
+    topology = algorithm.require_timing().topology
     row, place, link = orbits.crossed(way, rows.src, rows.dst)
     piece = rows.chunk[row] % algorithm.demands[0].chunks_per_share
     begin = rows.start[row] + times.begin[piece, place]
@@ -206,7 +204,7 @@ def _meeting(
     early &= orbit[order[1:]] == orbit[order[:-1]]
     for i in np.flatnonzero(early)[:1]:
         one, two = order[i], order[i + 1]
-        names = [algorithm.topology.link_name(int(link[at])) for at in (one, two)]
+        names = [topology.link_name(int(link[at])) for at in (one, two)]
         return Verdict(
             False,
             f"moved to other NPUs, rows {row[one]} and {row[two]} meet: they hold links of one "

@@ -61,9 +61,7 @@ def _malformed_columns(transfers: Transfers) -> str | None:
     return None
 
 
-def _malformed_routes(routes: Routes | None) -> str | None:
-    if routes is None:
-        return None
+def _malformed_routes(routes: Routes) -> str | None:
     return malformed_column("routes.offsets", routes.offsets, np.int64) or malformed_column(
         "routes.links", routes.links, np.int32
     )
@@ -108,8 +106,8 @@ def _judge(algorithm: Algorithm) -> _core.Violation | None:
         set_members=chunks.set_members,
         network=topology.core if topology is not None else None,
         cost=algorithm.cost.core if algorithm.cost is not None else None,
-        route_offsets=np.ascontiguousarray(routes.offsets) if routes is not None else None,
-        route_links=np.ascontiguousarray(routes.links) if routes is not None else None,
+        route_offsets=np.ascontiguousarray(routes.offsets),
+        route_links=np.ascontiguousarray(routes.links),
         removed=removed,
     )
 

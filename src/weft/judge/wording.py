@@ -57,7 +57,7 @@ def _route_ends(v: Violation, a: Algorithm) -> str:
 
 
 def _route_range(v: Violation, a: Algorithm) -> str:
-    count = len(a.routes) if a.routes is not None else 0
+    count = len(a.routes)
     return f"row {v.row} takes route {v.other}, but routes are 0 to {count - 1}"
 
 

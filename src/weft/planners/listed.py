@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, Timing
 from weft.bounds import quick_bound
 from weft.clock import check_clock
 from weft.collective import Chunks
@@ -61,8 +61,8 @@ def timed(problem: Problem, phases: Sequence[Schedule], method: str) -> Algorith
     """The algorithm that schedules make, one after the other, with exact times."""
     sizes = np.concatenate([demand.chunks.bytes for demand in problem.demands])
     transfers, routes = transfers_of(phases, problem.topology, problem.cost, sizes)
-    made_by = {"method": method}
-    return Algorithm(problem.demands, transfers, problem.topology, routes, problem.cost, made_by)
+    timing = Timing(problem.topology, problem.cost, routes)
+    return Algorithm(problem.demands, transfers, timing, {"method": method})
 
 
 def goal_of(problem: Problem, topology: Topology, chunks: Chunks) -> int:

@@ -44,7 +44,7 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         best = _run(mine, seeded)
         if problem.topology.copying and seeded:  # copies can be in the way of what is wanted more
             plain = _run(mine.on(problem.topology.with_switches(copying=())), seeded)
-            on_it = None if plain is None else replace(plain, topology=problem.topology)
+            on_it = None if plain is None else plain.on(problem.topology)
             best = _least([best, on_it])
         return best
 

@@ -47,12 +47,8 @@ class Schedule:
     def of(cls, algorithm: Algorithm) -> Schedule:
         """The rows of a timed algorithm, to be scheduled anew."""
         rows, routes = algorithm.transfers, algorithm.routes
-        assert routes is not None
-        assert rows.route is not None
-        assert rows.start is not None
-        assert rows.end is not None
-        ends = (rows.start, rows.end)
-        return cls(rows.chunk, rows.src, rows.dst, rows.reduce, rows.route, *ends, routes, None)
+        times = rows.require_times()
+        return cls(rows.chunk, rows.src, rows.dst, rows.reduce, *times, routes, None)
 
     @property
     def time(self) -> int:

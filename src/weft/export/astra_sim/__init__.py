@@ -290,18 +290,17 @@ def _network(algorithm: Algorithm, topology: Topology | None) -> Topology:
     own = algorithm.topology
     if own is not None and topology is not None:
         raise InputError(f"the algorithm was made for {own.name}: leave out the other network")
-    if own is None and topology is None:
+    found = topology or own
+    if found is None:
         raise InputError("the algorithm was made for no network: name one with --topology")
-    found = own if topology is None else topology
-    assert found is not None
     return found
 
 
 def _rows(algorithm: Algorithm, topology: Topology) -> tuple[Rows, bool]:
     if algorithm.timed:
-        assert algorithm.transfers.route is not None
-        assert algorithm.routes is not None
-        return rows_of(algorithm, algorithm.transfers.route, algorithm.routes), False
+        return rows_of(
+            algorithm, algorithm.transfers.require_times().route, algorithm.routes
+        ), False
     return routed(algorithm, topology)
 
 

@@ -90,12 +90,13 @@ def by_links(rows: Rows, topology: Topology, cost: CostModel | None, in_parts: i
     speeds = _Speeds.of(topology, np.unique(link[parts.piece >= 0]))
     delay_of, late = _delays(rows.routes, speeds)
     error = int(np.abs(late[parts.piece[parts.piece >= 0]]).max(initial=0))
-    if messages.start is not None:
-        messages = _timed(messages, parts, rows, topology, cost)
-    if topology.copying and messages.start is not None:
-        same = _transmissions(messages, parts, rows)
-        messages = merged(messages, same)
-        link = link[same == np.arange(len(same))]
+    if rows.start is not None:
+        start = rows.start[parts.owner]
+        messages = _timed(messages, parts, rows, start, topology, cost)
+        if topology.copying:
+            same = _transmissions(messages, parts, rows, start)
+            messages = merged(messages, same)
+            link = link[same == np.arange(len(same))]
     messages, link = split(messages, in_parts), np.repeat(link, in_parts)
     exact = tracks(topology, cost) and error == 0 and not speeds.parallel
     push = _push(messages.bytes, speeds.bandwidth[link]) if exact else None
@@ -216,15 +217,19 @@ def _whole_us(delay: Int64) -> Int32 | None:
 
 
 def _timed(
-    messages: Rows, parts: Cut, rows: Rows, topology: Topology, cost: CostModel | None
+    messages: Rows,
+    parts: Cut,
+    rows: Rows,
+    start: Int64,
+    topology: Topology,
+    cost: CostModel | None,
 ) -> Rows:
     """Messages with the times at which the plan has them enter their links."""
-    assert rows.start is not None
     offset = np.zeros(len(messages), dtype=np.int64)
     inner = np.flatnonzero(~parts.first)
     if len(inner):
         offset = _offsets(messages, parts, rows, topology, cost)
-    start = rows.start[parts.owner] + offset
+    start = start + offset
     return replace(messages, start=start, ready=np.where(parts.first, messages.ready, start))
 
 
@@ -253,11 +258,10 @@ def _offsets(
     return running_max(np.where(late, duration - push, 0), hop)
 
 
-def _transmissions(messages: Rows, parts: Cut, rows: Rows) -> Int64:
+def _transmissions(messages: Rows, parts: Cut, rows: Rows, start: Int64) -> Int64:
     """The first message that is the same transmission as each: see docs/cost-model.md."""
-    assert rows.start is not None
     prefix = _prefixes(rows.routes)[parts.piece]
-    columns = (prefix, rows.src[parts.owner], rows.start[parts.owner], messages.chunk)
+    columns = (prefix, rows.src[parts.owner], start, messages.chunk)
     order = np.lexsort((np.arange(len(messages)), *columns))
     new = np.ones(len(order), dtype=bool)
     for column in columns:

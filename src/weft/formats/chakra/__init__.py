@@ -76,7 +76,7 @@ def save(algorithm: Algorithm, folder: Path, *, ranks: Sequence[int] | None = No
         return
     table = standard_columns(algorithm.transfers)
     npus = _count_npus(algorithm)
-    check_savable(table, npus, len(algorithm.chunks), len(algorithm.routes or ()))
+    check_savable(table, npus, len(algorithm.chunks), len(algorithm.routes))
     plan = planned(table, algorithm.chunks.bytes, npus)
     header = header_attributes(algorithm, npus, checksum(table), optional_columns(table))
     written = 0

@@ -20,7 +20,7 @@ from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._header import Header, parse_header
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
 from weft.formats.claims import claim_limit
-from weft.formats.frame import read_cost, read_demands, read_network, read_routes
+from weft.formats.frame import read_demands, read_network, read_timing
 from weft.formats.rows import first_bad_dep
 
 TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
@@ -47,7 +47,7 @@ def load(folder: Path) -> Algorithm:
         files.expect(header.npus)
         frame = _read_frame(header, attributes, claim_limit(files.bytes))
         chunks = frame.chunks
-        rows = Rows(header, len(chunks), len(frame.routes or ()))
+        rows = Rows(header, len(chunks), len(frame.routes))
     # A file is read once; what its nodes wait for is remembered as a number.
     digests = np.zeros(header.npus, dtype=np.uint64)
     for npu in range(header.npus):
@@ -100,9 +100,7 @@ def _read_frame(header: Header, attributes: Attributes, limit: int) -> Algorithm
     return Algorithm(
         read_demands(header, columns, header.npus, limit),
         Transfers(none, none, none, none.astype(np.bool_)),
-        topology,
-        read_routes(header, columns, topology),
-        read_cost(header),
+        read_timing(header, columns, topology),
         MappingProxyType(header.provenance),
     )
 

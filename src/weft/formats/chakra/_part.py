@@ -34,7 +34,7 @@ def nodes_of(
     """
     if not isinstance(algorithm.rows, CompactRows):
         whole = standard_columns(algorithm.rows)
-        check_savable(whole, npus, len(algorithm.chunks), len(algorithm.route_table or ()))
+        check_savable(whole, npus, len(algorithm.chunks), len(algorithm.routes))
         plan = planned(whole, algorithm.chunks.bytes, npus)
         yield from ((rank, plan.nodes(rank)) for rank in ranks)
         return

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from weft.algorithm import Algorithm, RoundLog, Transfers
+from weft.algorithm import Algorithm, RoundLog, Routes, Transfers
 from weft.documents import check_replaces_file, give_name, link_target, new_descriptor
 from weft.errors import InputError
 from weft.formats.chakra import naming
@@ -28,10 +28,9 @@ from weft.formats.frame import (
     json_of,
     link_columns,
     network_of,
-    read_cost,
     read_demands,
     read_network,
-    read_routes,
+    read_timing,
 )
 from weft.formats.imported import Hints, Imported
 from weft.formats.store._layout import (
@@ -68,7 +67,9 @@ def write(algorithm: Algorithm, path: Path) -> None:
     """
     kind = kind_of(algorithm.rows)
     columns, numbers = KINDS[kind].take(algorithm)
-    fields, frame_columns = frame_of(algorithm, algorithm.route_table)
+    fields, frame_columns = frame_of(
+        algorithm, Routes.of_links(0) if algorithm.timing is None else algorithm.timing.routes
+    )
     columns |= frame_columns
     whole = None if algorithm.topology is None else algorithm.topology.whole
     if whole is not None:
@@ -142,9 +143,7 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     frame = Algorithm(
         read_demands(directory, columns, npus, most),
         Transfers(none, none, none, none.astype(np.bool_)),
-        topology,
-        read_routes(directory, columns, topology),
-        read_cost(directory),
+        read_timing(directory, columns, topology),
         MappingProxyType(directory.provenance),
     )
     return replace(frame, rows=kind.make(frame, arrays, directory.numbers))

@@ -95,8 +95,7 @@ def _make_table(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> Transfer
 
 def _check_table(algorithm: Algorithm, table: Transfers) -> None:
     npus = 1 << 31 if algorithm.topology is None else algorithm.topology.npus
-    routes = algorithm.route_table
-    check_rows(table, npus, len(algorithm.chunks), 0 if routes is None else len(routes))
+    check_rows(table, npus, len(algorithm.chunks), len(algorithm.routes))
 
 
 def _take_rounds(algorithm: Algorithm) -> tuple[Columns, Numbers]:
@@ -233,13 +232,13 @@ def _place_of(
 ) -> tuple[Topology, Collective]:
     """Network and collective of compact rows; the name must say what moves, unless `told`."""
     demand, *others = frame.demands
-    if frame.topology is None or frame.cost is None or others:
+    if frame.timing is None or others:
         raise InputError("compact rows need a topology, a cost model and one collective")
     if demand.kind not in kinds or (demand.parts is not None and not told):
         raise InputError(f"such rows cannot be those of this {demand.kind}")
     if demand.parts is None and not demand.smallest_chunk:
         raise InputError(f"compact rows need chunks that have bytes; {demand.size} B are too few")
-    return frame.topology, demand
+    return frame.timing.topology, demand
 
 
 KINDS: dict[str, Kind] = {

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
+from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Timing, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.documents import (
@@ -146,8 +146,8 @@ def _topology_record(topology: Topology | None) -> records.TopologyRecord | None
     )
 
 
-def _route_record(routes: Routes | None) -> records.RouteColumns | None:
-    if routes is None:
+def _route_record(routes: Routes) -> records.RouteColumns | None:
+    if not len(routes):
         return None
     return records.RouteColumns(np.diff(routes.offsets).tolist(), routes.links.tolist())
 
@@ -181,7 +181,9 @@ def _algorithm(document: Document) -> Algorithm:
     with placed("transfers", ("transfers",)):
         rows = _transfers(record.transfers)
         provenance = MappingProxyType(record.provenance)
-        algorithm = Algorithm(demands, rows, topology, routes, cost, provenance)
+        algorithm = Algorithm(
+            demands, rows, _timing(topology, routes, cost, timed=rows.timed), provenance
+        )
         check_named(algorithm, len(document.data))
         return algorithm
 
@@ -258,6 +260,15 @@ def _routes(record: records.RouteColumns, topology: Topology | None) -> Routes:
     if offsets[-1] != len(links):
         raise InputError(f"lengths of {offsets[-1]} links in all, but there are {len(links)}")
     return Routes(offsets, links.astype(np.int32))
+
+
+def _timing(
+    topology: Topology | None, routes: Routes | None, cost: CostModel | None, *, timed: bool
+) -> Timing | None:
+    """What times hold for; rows without times may be for a network and no cost model."""
+    if topology is None or (timed and (cost is None or routes is None)):
+        return None
+    return Timing(topology, cost or CostModel(), routes or Routes.of_links(0))
 
 
 def _cost(record: records.CostRecord) -> CostModel:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft import _core
-from weft.algorithm import Algorithm, PeriodicRows
+from weft.algorithm import Algorithm, PeriodicRows, Timing
 from weft.collective import Collective
 from weft.memory import check_fits
 from weft.planners.listed import MOST_SEARCHED
@@ -85,9 +85,8 @@ def plan_periodic(problem: Problem) -> Algorithm:
         Algorithm(
             (demand,),
             _trees(problem, slot, lag),
-            topology,
-            cost=problem.cost,
-            provenance={"method": "periodic"},
+            Timing(topology, problem.cost),
+            {"method": "periodic"},
         )
         for slot, lag in _slots(held, push + latency)
     ]

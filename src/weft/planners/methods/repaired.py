@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, RepairedExchange, RepairedRows, SymmetricRows
+from weft.algorithm import Algorithm, RepairedExchange, RepairedRows, SymmetricRows, Timing
 from weft.algorithm.repaired import missing_deliveries
 from weft.algorithm.repaired_exchange import demand_chunks, lost_chunks
 from weft.collective import Chunks, Collective
@@ -90,8 +90,8 @@ def plan_repaired(problem: Problem) -> Algorithm | None:
     rows = repair(problem)
     if rows is None:
         return None
-    made_by = {"method": "repaired"}
-    return Algorithm((demand,), rows, problem.topology, cost=problem.cost, provenance=made_by)
+    timing = Timing(problem.topology, problem.cost)
+    return Algorithm((demand,), rows, timing, {"method": "repaired"})
 
 
 def _of_whole(problem: Problem, kind: str) -> tuple[SymmetricRows, int]:
@@ -161,14 +161,13 @@ def _repaired_exchange(problem: Problem) -> RepairedExchange | None:
     goal = _busiest_end(topology, chunks, problem.cost)
     schedule = plan_pairs(problem, topology, chunks, goal)
     patch, _ = transfers_of([schedule], topology, problem.cost, chunks.bytes)
-    assert patch.start is not None
-    assert patch.route is not None
+    times = patch.require_times()
     return RepairedExchange(
         base,
         len(base) - dropped + len(patch),
         demand_chunks(keys, topology, demand)[patch.chunk],
-        patch.route,  # without switches a link
-        patch.start + time,
+        times.route,  # without switches a link
+        times.start + time,
     )
 
 

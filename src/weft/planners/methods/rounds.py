@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, RoundLog, UnnamedFile
+from weft.algorithm import Algorithm, RoundLog, Timing, UnnamedFile
 from weft.algorithm.rounds import LOG_BEGINS, NARROW_CHUNKS
 from weft.bounds import quick_bound
 from weft.collective import Collective
@@ -117,7 +117,7 @@ def plan_rounds(problem: Problem) -> Algorithm:
         raise unreachable(topology, demand.chunks)
     phases = 2 if demand.kind == "all-reduce" else 1
     rows = RoundLog(rhythm.slot, count, file.log(LOG_BEGINS), offsets, phases, file)
-    return Algorithm((demand,), rows, topology, cost=problem.cost, provenance={"method": "rounds"})
+    return Algorithm((demand,), rows, Timing(topology, problem.cost), {"method": "rounds"})
 
 
 def why_not(topology: Topology, demands: Sequence[Collective]) -> str | None:

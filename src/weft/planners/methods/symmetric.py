@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, SymmetricRows
+from weft.algorithm import Algorithm, SymmetricRows, Timing
 from weft.memory import check_fits
 from weft.planners.chunking import Option, climb, counts_within
 from weft.planners.planner import PLANNERS, Planner, add
@@ -65,9 +65,7 @@ def plan_symmetric(problem: Problem) -> Algorithm:
     job = Job(Translations.of(topology), demand, problem.cost)
     check_fits(f"a symmetric {demand.kind} on {topology.name}", job.bytes_needed)
     rows = (_exchange if demand.pattern.own_buffers else _spread)(job, problem)
-    return Algorithm(
-        (demand,), rows, topology, cost=problem.cost, provenance={"method": "symmetric"}
-    )
+    return Algorithm((demand,), rows, Timing(topology, problem.cost), {"method": "symmetric"})
 
 
 def _options(problem: Problem) -> list[Option]:
