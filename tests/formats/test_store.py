@@ -417,7 +417,7 @@ def mended(kind: str) -> Algorithm:
         ({"link": -1}, r"link\[0\] is -1"),
         ({"start": -1}, r"start\[0\] is -1"),
         ({"count": 10**6}, "count is 1000000; expected 0 to"),
-        ({}, "mended rows are for all NPUs that are left"),
+        ({}, "repaired rows are for all NPUs that are left"),
     ],
 )
 @pytest.mark.parametrize("kind", ["all-reduce", "all-to-all"])

@@ -14,7 +14,8 @@ from tests.strategies import COSTS
 from weft.algorithm import Algorithm, SymmetricRows, Timing
 from weft.collective import Collective
 from weft.cost import CostModel
-from weft.judge import Verdict, symmetric, verify
+from weft.judge import Verdict, verify
+from weft.judge.kinds import symmetric
 from weft.judge.orbits import NotAlikeError, find_orbits
 from weft.judge.table import judge_table
 from weft.planners.engines import Settings

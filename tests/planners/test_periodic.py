@@ -17,7 +17,7 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
 from weft.judge import periodic, verify
-from weft.judge.periodic import judge_periodic
+from weft.judge.kinds.periodic import judge_periodic
 from weft.judge.table import judge_table
 from weft.planners.engines import Settings
 from weft.planners.periodic import plan_periodic, suits_periodic

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.compact import CompactRows
 from weft.algorithm.model import Algorithm
 from weft.algorithm.transfers import Transfers
 from weft.errors import InputError
@@ -140,7 +139,7 @@ def _check_npu(algorithm: Algorithm, npu: int) -> None:
 def chunk_bytes(algorithm: Algorithm, chunk: NDArray[np.int32]) -> Numbers:
     """Bytes of these chunks; compact rows may name chunks that are too many for a table."""
     demand = algorithm.demands[0]
-    if isinstance(algorithm.rows, CompactRows) and demand.parts is None and demand.smallest_chunk:
+    if algorithm.rows.compact and demand.parts is None and demand.smallest_chunk:
         sizes = demand.piece_bytes  # of one buffer, where every NPU has one of its own
         return sizes[chunk.astype(np.int64) % len(sizes)]
     return algorithm.chunks.bytes[chunk]
@@ -152,7 +151,7 @@ def _near(algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers:
     if topology is None or rows.route is None:
         return np.full(len(rows), -1, dtype=np.int64)
     near = np.where(out, rows.dst, rows.src).astype(np.int64)
-    if topology.switches and isinstance(algorithm.rows, CompactRows):
+    if topology.switches and algorithm.rows.compact:
         near = _ways_from(topology, npu)[near]
     elif topology.switches:
         routes = algorithm.routes

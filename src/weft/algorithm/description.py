@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.algorithm.model import Algorithm
-from weft.algorithm.periodic import PeriodicRows
-from weft.algorithm.repaired import RepairedRows
-from weft.algorithm.repaired_exchange import RepairedExchange
-from weft.algorithm.rounds import RoundLog
-from weft.algorithm.symmetric import SymmetricRows
 from weft.collective import Collective
-from weft.units import PS_PER_US
 
 
 def described(algorithm: Algorithm) -> dict[str, Any]:
@@ -30,7 +24,7 @@ def described(algorithm: Algorithm) -> dict[str, Any]:
         "time_us": algorithm.time_us if algorithm.timed else None,
         "latency_model": None if cost is None else cost.latency_model,
         "switching": None if cost is None else cost.switching,
-        "rows": _rows(algorithm),
+        "rows": algorithm.rows.described(),
     }
 
 
@@ -46,24 +40,3 @@ def _group(demand: Collective) -> dict[str, Any]:
         "root": demand.root,
         "relay": demand.relay,
     }
-
-
-def _rows(algorithm: Algorithm) -> dict[str, Any]:
-    """In which form the rows are, and what is peculiar to it."""
-    rows = algorithm.rows
-    if isinstance(rows, RoundLog):
-        return {"form": "log of rounds", "rounds": rows.rounds, "slot_us": rows.slot / PS_PER_US}
-    if isinstance(rows, SymmetricRows):
-        return {"form": "rows of one NPU's chunks", "own_rows": len(rows.chunk)}
-    if isinstance(rows, RepairedRows | RepairedExchange):
-        own, patch = len(rows.base.chunk), len(rows.chunk)
-        return {"form": "rows of one NPU's chunks, mended", "own_rows": own, "patch_rows": patch}
-    if isinstance(rows, PeriodicRows):
-        own = len(rows.link)
-        return {
-            "form": "trees",
-            "trees": rows.trees,
-            "own_rows": own,
-            "period_us": rows.period / PS_PER_US,
-        }
-    return {"form": "table", "columns": list(algorithm.transfers.columns())}

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.compact import CompactRows
+from weft.algorithm.rows import Rows
 from weft.algorithm.timing import Timing
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Chunks, Collective
@@ -32,8 +32,8 @@ class Algorithm:
         The collectives it serves. Chunk numbers are global: those of the first demand come
         first, then those of the second, and so on.
     rows
-        The transfers: a table, or a compact form of it (see `CompactRows`) from which
-        `transfers` is made when first asked for.
+        The transfers: a table, or a compact form of it (see `CompactRows`), of which `transfers`
+        is made when first asked for.
     timing
         What the times hold for: the network, the cost model and the routes. None if it was made
         for no network.
@@ -42,7 +42,7 @@ class Algorithm:
     """
 
     demands: tuple[Collective, ...]
-    rows: Transfers | CompactRows
+    rows: Rows
     timing: Timing | None = None
     provenance: Mapping[str, str | int | float | bool] = field(
         default_factory=lambda: MappingProxyType({})
@@ -51,10 +51,9 @@ class Algorithm:
     def __post_init__(self) -> None:
         if not self.demands:
             raise InputError("an algorithm serves at least one collective")
-        if isinstance(self.rows, CompactRows):
-            if self.timing is None or len(self.demands) != 1:
-                raise InputError("compact rows need a topology, a cost model and one collective")
-        elif self.timed and self.timing is None:
+        if self.rows.compact and (self.timing is None or len(self.demands) != 1):
+            raise InputError("compact rows need a topology, a cost model and one collective")
+        if self.timed and self.timing is None:
             raise InputError("a timed algorithm needs a topology, routes and a cost model")
 
     def __len__(self) -> int:
@@ -74,7 +73,7 @@ class Algorithm:
         InputError
             They are compact, and too many for the memory that is there.
         """
-        return self.rows if isinstance(self.rows, Transfers) else self._table[0]
+        return self._table[0]
 
     @property
     def topology(self) -> Topology | None:
@@ -87,9 +86,7 @@ class Algorithm:
     @property
     def routes(self) -> Routes:
         """The routes that `transfers` names by number; none if it was made for no network."""
-        if isinstance(self.rows, CompactRows):
-            return self._table[1]
-        return Routes.of_links(0) if self.timing is None else self.timing.routes
+        return self._table[1]
 
     def require_timing(self) -> Timing:
         """What its times hold for; raises InputError if it was made for no network."""
@@ -99,8 +96,8 @@ class Algorithm:
 
     @cached_property
     def _table(self) -> tuple[Transfers, Routes]:
-        assert isinstance(self.rows, CompactRows)
-        check_table(len(self.rows))
+        if self.rows.compact:
+            check_table(len(self.rows))
         return self.rows.table(self)
 
     def on(self, topology: Topology) -> Algorithm:
@@ -109,9 +106,7 @@ class Algorithm:
 
     def of_npu(self, npu: int) -> Transfers:
         """The rows in which one NPU sends or receives, in the order of the table."""
-        if isinstance(self.rows, CompactRows):
-            return self.rows.of_npu(self, npu)
-        return self.rows.selected(np.flatnonzero((self.rows.src == npu) | (self.rows.dst == npu)))
+        return self.rows.of_npu(self, npu)
 
     @cached_property
     def chunks(self) -> Chunks:
@@ -121,9 +116,7 @@ class Algorithm:
     @cached_property
     def time(self) -> int:
         """When the last transfer ends, in picoseconds."""
-        if isinstance(self.rows, CompactRows):
-            return self.rows.time(self)
-        return int(self.rows.require_times().end.max(initial=0))
+        return self.rows.time(self)
 
     @property
     def time_us(self) -> float:

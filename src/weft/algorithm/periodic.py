@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.compact import CompactRows
 from weft.algorithm.durations import of_rows, over_links
+from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.topology.model import Topology
+from weft.units import PS_PER_US
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
@@ -39,6 +40,8 @@ class PeriodicRows(CompactRows):
     start
         When it starts for the tree's first chunk, in picoseconds (int64); ascending in a tree.
     """
+
+    kind = "periodic"
 
     period: int
     first: NDArray[np.int64]
@@ -76,6 +79,14 @@ class PeriodicRows(CompactRows):
     def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
         topology, _ = _of(algorithm)
         return self._expanded(algorithm, np.arange(len(self.link))), Routes.of_links(topology.links)
+
+    def described(self) -> dict[str, Any]:
+        return {
+            "form": "trees",
+            "trees": self.trees,
+            "own_rows": len(self.link),
+            "period_us": self.period / PS_PER_US,
+        }
 
     def _expanded(self, algorithm: Algorithm, rows: NDArray[np.intp]) -> Transfers:
         """These rows for all their chunks, in order of start."""

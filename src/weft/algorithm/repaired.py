@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.compact import CompactRows
 from weft.algorithm.durations import of_rows, over_links
+from weft.algorithm.rows import CompactRows
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.topology.model import Topology
@@ -47,6 +47,10 @@ class Patched(CompactRows):
         listed = self._listed(algorithm, rows, by, np.arange(len(self.chunk)))
         return listed, Routes.of_links(topology.links)
 
+    def described(self) -> dict[str, Any]:
+        own, patch = len(self.base.chunk), len(self.chunk)
+        return {"form": "rows of one NPU's chunks, repaired", "own_rows": own, "patch_rows": patch}
+
     @abstractmethod
     def _listed(
         self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
@@ -77,6 +81,8 @@ class RepairedRows(Patched):
         Of the patch: chunks of the collective (int32), links of the network (int32), picoseconds
         (int64).
     """
+
+    kind = "repaired"
 
     both: bool
 

@@ -52,6 +52,8 @@ class RepairedExchange(Patched):
         more than int32 can count), links of the network (int32), picoseconds (int64).
     """
 
+    kind = "repaired-exchange"
+
     def __len__(self) -> int:
         return self.count
 

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm.compact import CompactRows
 from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.log_file import LogFile
+from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.algorithm.unnamed import UnnamedFile
 from weft.errors import InputError
 from weft.topology.model import Topology
 from weft.topology.twins import twin_links
+from weft.units import PS_PER_US
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
@@ -64,6 +65,8 @@ class RoundLog(CompactRows):
         The file without a name in which the log lies, if it does.
     """
 
+    kind = "rounds"
+
     slot: int
     count: int
     log: NDArray[np.uint8] | LogFile
@@ -77,6 +80,10 @@ class RoundLog(CompactRows):
 
     def __len__(self) -> int:
         return self.count * self.phases
+
+    def described(self) -> dict[str, Any]:
+        slot_us = self.slot / PS_PER_US
+        return {"form": "log of rounds", "rounds": self.rounds, "slot_us": slot_us}
 
     @contextmanager
     def reading(self) -> Iterator[_core.LogBytes]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.compact import CompactRows
+from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -47,6 +47,8 @@ class SymmetricRows(CompactRows):
         Picoseconds (int64). Rows are in ascending order of it.
     """
 
+    kind = "symmetric"
+
     chunk: NDArray[np.int32]
     src: NDArray[np.int32]
     dst: NDArray[np.int32]
@@ -77,6 +79,9 @@ class SymmetricRows(CompactRows):
         row = np.repeat(np.arange(len(self.chunk)), self.npus)
         by = np.tile(np.arange(self.npus), len(self.chunk))
         return self._moved(algorithm, moves, row, by), _routes(moves)
+
+    def described(self) -> dict[str, Any]:
+        return {"form": "rows of one NPU's chunks", "own_rows": len(self.chunk)}
 
     def _moved(
         self, algorithm: Algorithm, moves: Translations, row: Numbers, by: Numbers

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.algorithm.rows import Rows
 from weft.errors import InputError
+
+if TYPE_CHECKING:
+    from weft.algorithm.model import Algorithm
 
 
 class Buffer(IntEnum):
@@ -119,7 +123,7 @@ class Times(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Transfers:
+class Transfers(Rows):
     """Rows in an order in which they could run one after the other.
 
     The logical layer. Row ``i`` reads its chunk at a place on `src` as the rows before it left
@@ -146,6 +150,9 @@ class Transfers:
         Rows that row ``i`` also waits for: ``deps[dep_offsets[i]:dep_offsets[i + 1]]`` (int64).
     """
 
+    kind = "table"
+    compact = False
+
     chunk: NDArray[np.int32]
     src: NDArray[np.int32]
     dst: NDArray[np.int32]
@@ -170,6 +177,19 @@ class Transfers:
         if self.route is None or self.start is None or self.end is None:
             raise InputError("the algorithm has no times yet: it was not made for a network")
         return Times(self.route, self.start, self.end)
+
+    def time(self, _algorithm: Algorithm) -> int:
+        return int(self.require_times().end.max(initial=0))
+
+    def of_npu(self, _algorithm: Algorithm, npu: int) -> Transfers:
+        return self.selected(np.flatnonzero((self.src == npu) | (self.dst == npu)))
+
+    def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
+        timing = algorithm.timing
+        return self, Routes.of_links(0) if timing is None else timing.routes
+
+    def described(self) -> dict[str, Any]:
+        return {"form": "table", "columns": list(self.columns())}
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """The columns that are there, by name."""

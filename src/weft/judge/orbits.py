@@ -1,6 +1,5 @@
 """Whether a grid translates onto itself, found from its links alone.
 
-A translation moves every NPU by the same number of places along each dimension, modulo its size.
 The orbit of a link is what all translations make of it. On a grid that translates onto itself it
 has one link from every NPU (to every NPU, for links from switches), all of one speed.
 """
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.judge.translations import apart
 from weft.topology.model import Topology
 
 Numbers = NDArray[np.int64]
@@ -37,15 +37,10 @@ class Orbits:
         Orbits each way crosses: ``ways[offsets[w]:offsets[w + 1]]``.
     """
 
-    sizes: tuple[int, ...]
     links: NDArray[np.int32]
     way_of: NDArray[np.int32]
     ways: Numbers
     offsets: Numbers
-
-    def between(self, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Numbers:
-        """The NPU to which the translation from `src` to 0 moves `dst`."""
-        return steps(self.sizes, src, dst)
 
     def crossed(
         self, way: NDArray[np.int32], src: NDArray[np.int32], dst: NDArray[np.int32]
@@ -57,16 +52,6 @@ class Orbits:
         place = self.offsets[way[row]] + inner
         at = np.where(inner == 0, src[row], dst[row])
         return row, place, self.links[self.ways[place], at]
-
-
-def steps(sizes: tuple[int, ...], src: NDArray[np.integer], dst: NDArray[np.integer]) -> Numbers:
-    """What must be added to `src`, coordinate by coordinate, to come to `dst`; as an NPU."""
-    total = np.zeros(len(src), dtype=np.int64)
-    stride = 1
-    for size in sizes:
-        total += (dst // stride - src // stride) % size * stride
-        stride *= size
-    return total
 
 
 def find_orbits(topology: Topology) -> Orbits:
@@ -86,7 +71,7 @@ def find_orbits(topology: Topology) -> Orbits:
     if (to_switch & from_switch).any():
         raise NotAlikeError("switches are linked to each other")
     direct = np.flatnonzero(~to_switch & ~from_switch)
-    step = steps(sizes, topology.src[direct], topology.dst[direct])
+    step = apart(sizes, topology.src[direct], topology.dst[direct])
     kinds, orbit = np.unique(step, return_inverse=True)
     tables = [_orbits(topology, direct, orbit, topology.src[direct], len(kinds))]
     way_of = np.full(npus, -1, dtype=np.int32)
@@ -113,7 +98,7 @@ def find_orbits(topology: Topology) -> Orbits:
         ways += [len(kinds) + i, len(kinds) + len(dimensions) + i]
         counts.append(2)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Orbits(sizes, np.concatenate(tables), way_of, np.array(ways, dtype=np.int64), offsets)
+    return Orbits(np.concatenate(tables), way_of, np.array(ways, dtype=np.int64), offsets)
 
 
 def _orbits(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, CompactRows, Transfers, chunk_bytes
+from weft.algorithm import Algorithm, Transfers, chunk_bytes
 from weft.errors import InputError
 from weft.formats.chakra._columns import TAGS, check_savable, planned
 from weft.formats.rows import standard_columns
@@ -32,8 +32,8 @@ def nodes_of(
     A row of a table has its own number. Compact rows have none: those of the chosen NPUs are
     counted in order of start, then of route.
     """
-    if not isinstance(algorithm.rows, CompactRows):
-        whole = standard_columns(algorithm.rows)
+    if not algorithm.rows.compact:
+        whole = standard_columns(algorithm.transfers)
         check_savable(whole, npus, len(algorithm.chunks), len(algorithm.routes))
         plan = planned(whole, algorithm.chunks.bytes, npus)
         yield from ((rank, plan.nodes(rank)) for rank in ranks)

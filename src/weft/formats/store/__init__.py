@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from weft.algorithm import Algorithm, RoundLog, Routes, Transfers
+from weft.algorithm import Algorithm, Routes, Transfers, UnnamedFile
 from weft.documents import check_replaces_file, give_name, link_target, new_descriptor
 from weft.errors import InputError
 from weft.formats.chakra import naming
@@ -45,7 +45,7 @@ from weft.formats.store._layout import (
     opened,
     write_all,
 )
-from weft.formats.store._rows import KINDS, kind_of
+from weft.formats.store.kinds import KINDS
 from weft.quoting import brief
 from weft.topology.model import Topology
 
@@ -65,18 +65,19 @@ def write(algorithm: Algorithm, path: Path) -> None:
     A log that lies in a file without a name on the same file system gets that file's name, and is
     not copied.
     """
-    kind = kind_of(algorithm.rows)
-    columns, numbers = KINDS[kind].take(algorithm)
-    fields, frame_columns = frame_of(
-        algorithm, Routes.of_links(0) if algorithm.timing is None else algorithm.timing.routes
-    )
+    rows = algorithm.rows
+    kind = KINDS.find(rows.kind)
+    columns, numbers = kind.take(rows, algorithm)
+    # Compact rows know their routes.
+    routes = Routes.of_links(0) if rows.compact else algorithm.routes
+    fields, frame_columns = frame_of(algorithm, routes)
     columns |= frame_columns
     whole = None if algorithm.topology is None else algorithm.topology.whole
     if whole is not None:
         columns |= {f"whole_{name}": column for name, column in link_columns(whole).items()}
     entries = entries_of(columns)
     directory = Directory(
-        rows=kind,
+        rows=rows.kind,
         numbers=numbers,
         arrays=entries,
         translates=algorithm.topology is not None and algorithm.topology.translates,
@@ -84,20 +85,19 @@ def write(algorithm: Algorithm, path: Path) -> None:
         **fields,
     )
     text = json_of(directory)
-    if not _named(algorithm, path, entries, columns, text):
+    if not _named(kind.file(rows), path, entries, columns, text):
         with new_descriptor(path) as descriptor:
             write_all(descriptor, entries, columns, text)
 
 
 def _named(
-    algorithm: Algorithm,
+    file: UnnamedFile | None,
     path: Path,
     entries: list[Entry],
     columns: Mapping[str, Column],
     text: bytes,
 ) -> bool:
     """Whether a log that lies in a file without a name could be given that of `path`."""
-    file = algorithm.rows.file if isinstance(algorithm.rows, RoundLog) else None
     if file is None or not file.linkable:
         return False
     with suppress(OSError):  # then it is copied, which says what is wrong
@@ -137,8 +137,7 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     # Rows of one NPU's chunks stand for those of all: in an All-to-All each has as many as there
     # are NPUs, elsewhere there are no more chunks than such rows.
     exchange = [demand.kind for demand in directory.demands] == ["all-to-all"]
-    of_one = directory.rows in ("symmetric", "mended-exchange")
-    most = limit * npus if of_one and exchange else limit
+    most = limit * npus if kind.of_one and exchange else limit
     none = np.zeros(0, dtype=np.int32)
     frame = Algorithm(
         read_demands(directory, columns, npus, most),

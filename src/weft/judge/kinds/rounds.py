@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft._core import RoundCode, RoundViolation
 from weft.algorithm import Algorithm, RoundLog
+from weft.judge.kinds import Progress, judges
 from weft.judge.table import link_at_removed
 from weft.judge.verdict import Kind, Verdict
 from weft.judge.wording import differing_times
@@ -23,7 +24,8 @@ _BYTES_A_CORE = 128 << 20  # of bits at once, as in cpp/judge/rounds.cpp
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce")
 
 
-def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: _core.Progress) -> Verdict:
+@judges(RoundLog)
+def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None) -> Verdict:
     """Replay the rounds; see `weft.verify`."""
     demand, timing = algorithm.demands[0], algorithm.require_timing()
     topology, cost = timing.topology, timing.cost
@@ -52,7 +54,7 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: _core.Progress)
             owner=_owners(algorithm),
             present=present,
             twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
-            progress=progress,
+            progress=progress or _core.Progress(),
         )
     if found is None:
         return Verdict(True)

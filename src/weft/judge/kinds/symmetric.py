@@ -11,9 +11,11 @@ from weft import _core
 from weft.algorithm import Algorithm, Routes, SymmetricRows, Transfers
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import Sets, singles
+from weft.judge.kinds import Progress, judges
 from weft.judge.orbits import NotAlikeError, Orbits, find_orbits
 from weft.judge.sizes import judge_sizes
 from weft.judge.table import LISTED, judge_table, malformed_column
+from weft.judge.translations import apart
 from weft.judge.verdict import Verdict
 from weft.units import format_time
 
@@ -29,7 +31,10 @@ _COLUMNS = {
 Numbers = NDArray[np.int64]
 
 
-def judge_symmetric(algorithm: Algorithm, rows: SymmetricRows) -> Verdict:
+@judges(SymmetricRows)
+def judge_symmetric(
+    algorithm: Algorithm, rows: SymmetricRows, _progress: Progress = None
+) -> Verdict:
     """Judge one NPU's chunks, and that translations of them never collide.
 
     That the network translates onto itself is found from its links. Then the rows of NPU 0's
@@ -51,7 +56,7 @@ def judge_symmetric(algorithm: Algorithm, rows: SymmetricRows) -> Verdict:
     except NotAlikeError as why:
         text = f"{topology.name} does not look alike from every NPU: {why}"
         return Verdict(False, text, "structure")
-    way = orbits.way_of[orbits.between(rows.src, rows.dst)]
+    way = orbits.way_of[apart(topology.dimensions, rows.src, rows.dst)]
     for row in np.flatnonzero(way < 0)[:1].tolist():
         text = f"row {row} goes from NPU {rows.src[row]} to NPU {rows.dst[row]}, but no link does"
         return Verdict(False, f"{text}, nor is there a switch between them", "route", row)

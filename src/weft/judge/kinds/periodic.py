@@ -9,6 +9,7 @@ import numpy as np
 from weft import _core
 from weft.algorithm import Algorithm, PeriodicRows, Routes, Transfers
 from weft.collective import Collective, all_reduce_of
+from weft.judge.kinds import Progress, judges
 from weft.judge.sizes import judge_sizes
 from weft.judge.table import LISTED, judge_table
 from weft.judge.verdict import Verdict
@@ -16,7 +17,8 @@ from weft.topology.model import Topology
 from weft.units import format_time
 
 
-def judge_periodic(algorithm: Algorithm, rows: PeriodicRows) -> Verdict:
+@judges(PeriodicRows)
+def judge_periodic(algorithm: Algorithm, rows: PeriodicRows, _progress: Progress = None) -> Verdict:
     """Judge the first chunk of every tree, and that none meets another, whatever its turn.
 
     The rows of the first chunks are judged as an algorithm of their own, in which every chunk is

@@ -11,15 +11,20 @@ from weft import _core
 from weft.algorithm import Algorithm, RepairedExchange, Routes, SymmetricRows, Transfers
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
-from weft.judge.repaired import apart, end_of_base, failed_sources, judge_base, moved, unlike_before
+from weft.judge.kinds import Progress, judges
+from weft.judge.kinds.repaired import end_of_base, failed_sources, judge_base, unlike_before
 from weft.judge.table import LISTED, judge_table, malformed_column
+from weft.judge.translations import apart, moved
 from weft.judge.verdict import Verdict
 from weft.topology.model import Topology
 
 Numbers = NDArray[np.int64]
 
 
-def judge_repaired_exchange(algorithm: Algorithm, rows: RepairedExchange) -> Verdict:
+@judges(RepairedExchange)
+def judge_repaired_exchange(
+    algorithm: Algorithm, rows: RepairedExchange, _progress: Progress = None
+) -> Verdict:
     """Judge the base on the whole network; then the patch, as what brings the chunks lost in it.
 
     The base is judged as if every chunk were as long as the longest: shorter ones only end sooner.
@@ -52,9 +57,11 @@ def judge_repaired_exchange(algorithm: Algorithm, rows: RepairedExchange) -> Ver
 
 def _malformed(rows: RepairedExchange, demand: Collective, topology: Topology) -> str | None:
     if demand.kind != "all-to-all" or demand.parts is not None:
-        return f"a mended exchange is an all-to-all in equal shares, not this {demand.kind}"
+        return f"a repaired exchange is an all-to-all in equal shares, not this {demand.kind}"
     if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
-        return "a mended exchange is of all NPUs that are left, in order, and of chunks with bytes"
+        return (
+            "a repaired exchange is of all NPUs that are left, in order, in chunks with bytes"
+        )
     for name, column, kind, end in (
         ("chunk", rows.chunk, np.int64, demand.chunk_count),
         ("link", rows.link, np.int32, topology.links),
@@ -75,12 +82,12 @@ def _lost(base: SymmetricRows, topology: Topology) -> tuple[Numbers, Numbers]:
     Each once: the NPU that has it, and which of NPU 0's chunks it is moved from.
     """
     grid, own = topology.dimensions, int(base.chunk.max(initial=0)) + 1
-    steps = apart(base.src, base.dst, grid)
+    steps = apart(grid, base.src, base.dst)
     found = [np.empty(0, dtype=np.int64)]
     for step, failed in failed_sources(topology).items():
         mine = np.flatnonzero(steps == step)
         src = np.repeat(base.src[mine], len(failed))
-        owner = apart(src, np.tile(failed, len(mine)), grid)
+        owner = apart(grid, src, np.tile(failed, len(mine)))
         found.append(owner * own + np.repeat(base.chunk[mine], len(failed)))
     owner, chunk = np.divmod(np.unique(np.concatenate(found)), own)
     return owner, chunk
@@ -92,7 +99,7 @@ def _judge_patch(
     """Judge the patch as an algorithm of its own, for the lost chunks whose ends are both left."""
     demand, topology = algorithm.demands[0], algorithm.require_timing().topology
     share, piece = np.divmod(chunk, demand.chunks_per_share)
-    target = moved(share, source, topology.dimensions)
+    target = moved(topology.dimensions, share, source)
     rank = np.full(topology.npus, -1, dtype=np.int64)
     rank[topology.members] = np.arange(len(topology.members))
     left = (rank[source] >= 0) & (rank[target] >= 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,15 +9,18 @@ from weft import _core
 from weft.algorithm import Algorithm, RepairedRows, SymmetricRows, Timing
 from weft.collective import Collective
 from weft.cost import CostModel
-from weft.judge.symmetric import judge_symmetric
+from weft.judge.kinds import Progress, judges
+from weft.judge.kinds.symmetric import judge_symmetric
 from weft.judge.table import LISTED, judge_table, link_at_removed
+from weft.judge.translations import apart, moved
 from weft.judge.verdict import Verdict
 from weft.topology.model import Topology
 
 Numbers = NDArray[np.int64]
 
 
-def judge_repaired(algorithm: Algorithm, rows: RepairedRows) -> Verdict:
+@judges(RepairedRows)
+def judge_repaired(algorithm: Algorithm, rows: RepairedRows, _progress: Progress = None) -> Verdict:
     """Judge the base on the whole network, then that the patch brings what is lost, and how.
 
     All is judged as if every chunk were as long as the longest: shorter ones only end sooner. The
@@ -65,11 +66,11 @@ def _malformed(rows: RepairedRows, demand: Collective, topology: Topology) -> st
         demand.kind not in ("all-gather", "reduce-scatter", "all-reduce")
         or demand.parts is not None
     ):
-        return f"mended rows are of all-gather, reduce-scatter or all-reduce, not {demand.kind}"
+        return f"repaired rows are of all-gather, reduce-scatter or all-reduce, not {demand.kind}"
     if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
-        return "mended rows are of all NPUs that are left, in order, and of chunks with bytes"
+        return "repaired rows are of all NPUs that are left, in order, and of chunks with bytes"
     if rows.both != (demand.kind == "all-reduce"):
-        return "mended rows are twice as many for an all-reduce, and only then"
+        return "repaired rows are twice as many for an all-reduce, and only then"
     for name, column, kind, end in (
         ("chunk", rows.chunk, np.int32, demand.chunk_count),
         ("link", rows.link, np.int32, topology.links),
@@ -80,7 +81,7 @@ def _malformed(rows: RepairedRows, demand: Collective, topology: Topology) -> st
         if len(column) and not 0 <= int(column.min()) <= int(column.max()) < end:
             return f"column '{name}' of the patch has a value outside 0 to {end - 1}"
     if not len(rows.base.start) or rows.base.start[0] != 0 or not len(rows.chunk):
-        return "mended rows have a base that starts at 0, and a patch"
+        return "repaired rows have a base that starts at 0, and a patch"
     wrong = unlike_before(topology)
     if wrong is None and demand.kind != "all-gather":
         kept = _keys(topology)
@@ -94,12 +95,12 @@ def unlike_before(topology: Topology) -> str | None:
     """Why a network is not a network without switches that lost some links, if so."""
     whole = topology.whole
     if whole is None or whole.switches or whole.npus != topology.npus:
-        return "mended rows need a network without switches, and what it was before failures"
+        return "repaired rows need a network without switches, and what it was before failures"
     if whole.dimensions != topology.dimensions:
         return "the network had another grid before failures"
     kept, before = _keys(topology), _keys(whole)
     if len(np.unique(before[:2], axis=1).T) != whole.links:
-        return "mended rows need a network without parallel links"
+        return "repaired rows need a network without parallel links"
     if len(np.unique(np.concatenate([kept, before], axis=1), axis=1).T) != whole.links:
         return "the network has links that it had not before failures"
     failed = whole.links - topology.links
@@ -134,7 +135,7 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
     """
     npus, grid = topology.npus, topology.dimensions
     sources = failed_sources(topology)
-    steps = apart(base.src, base.dst, grid).tolist()
+    steps = apart(grid, base.src, base.dst).tolist()
     nobody = np.empty(0, dtype=np.int64)
     lacking: dict[int, Numbers] = {}  # owners of which an NPU at this place has not got the piece
     got = set(range(0, pieces * npus, npus))
@@ -148,11 +149,11 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
         owners = lacking.get(piece * npus + src, nobody)
         if step in sources:
             owners = np.union1d(
-                owners, apart(np.full(len(sources[step]), src), sources[step], grid)
+                owners, apart(grid, np.full(len(sources[step]), src), sources[step])
             )
         if len(owners):
             lacking[piece * npus + dst] = owners
-            at = moved(np.full(len(owners), dst), owners, grid)
+            at = moved(grid, np.full(len(owners), dst), owners)
             found.append(np.stack([owners, np.full(len(owners), piece), at]))
     owner, piece, npu = np.concatenate([np.empty((3, 0), dtype=np.int64), *found], axis=1)
     rank = np.full(npus, -1, dtype=np.int64)
@@ -168,23 +169,9 @@ def failed_sources(topology: Topology) -> dict[int, Numbers]:
     failed: dict[int, list[int]] = {}
     for src, dst in zip(topology.whole.src.tolist(), topology.whole.dst.tolist(), strict=True):
         if (src, dst) not in there:
-            step = int(apart(np.array([src]), np.array([dst]), topology.dimensions)[0])
+            step = int(apart(topology.dimensions, np.array([src]), np.array([dst]))[0])
             failed.setdefault(step, []).append(src)
     return {step: np.array(found, dtype=np.int64) for step, found in failed.items()}
-
-
-def apart(src: NDArray[Any], dst: NDArray[Any], grid: tuple[int, ...]) -> Numbers:
-    """What `src` must be moved by to get to `dst`, place by place."""
-    pairs = zip(np.unravel_index(src, grid, "F"), np.unravel_index(dst, grid, "F"), strict=True)
-    places = [(to - origin) % size for (origin, to), size in zip(pairs, grid, strict=True)]
-    return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
-
-
-def moved(npu: Numbers, by: Numbers, grid: tuple[int, ...]) -> Numbers:
-    """`npu` moved by as many places along each dimension as `by` is away from NPU 0."""
-    pairs = zip(np.unravel_index(npu, grid, "F"), np.unravel_index(by, grid, "F"), strict=True)
-    places = [(one + more) % size for (one, more), size in zip(pairs, grid, strict=True)]
-    return np.ravel_multi_index(places, grid, order="F").astype(np.int64)
 
 
 def _judge_patch(
