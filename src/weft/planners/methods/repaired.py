@@ -25,7 +25,7 @@ from weft.cost import CostModel
 from weft.errors import InputError
 from weft.memory import check_fits
 from weft.planners.chunking import climb, options
-from weft.planners.methods.symmetric import plan_symmetric
+from weft.planners.methods.symmetric import symmetric_rows
 from weft.planners.methods.unicast import plan_pairs
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem, Task
@@ -103,9 +103,8 @@ def _of_whole(problem: Problem, kind: str) -> tuple[SymmetricRows, int]:
         kind, range(whole.npus), demand.largest_chunk * pieces * whole.npus, pieces
     )
     full = replace(full, alignment=demand.largest_chunk)
-    planned = plan_symmetric(replace(problem, task=Task(whole, (full,), problem.cost)))
-    assert isinstance(planned.rows, SymmetricRows)
-    return planned.rows, planned.time
+    rows = symmetric_rows(replace(problem, task=Task(whole, (full,), problem.cost)))
+    return rows, Algorithm((full,), rows, Timing(whole, problem.cost)).time
 
 
 def _repaired_gather(problem: Problem) -> RepairedRows | None:

@@ -61,11 +61,16 @@ class Symmetric(Planner):
 
 def plan_symmetric(problem: Problem) -> Algorithm:
     """Plan one NPU's chunks."""
+    timing = Timing(problem.topology, problem.cost)
+    return Algorithm((problem.demand,), symmetric_rows(problem), timing, {"method": "symmetric"})
+
+
+def symmetric_rows(problem: Problem) -> SymmetricRows:
+    """The rows of one NPU's chunks."""
     topology, demand = problem.topology, problem.demand
     job = Job(Translations.of(topology), demand, problem.cost)
     check_fits(f"a symmetric {demand.kind} on {topology.name}", job.bytes_needed)
-    rows = (_exchange if demand.pattern.own_buffers else _spread)(job, problem)
-    return Algorithm((demand,), rows, Timing(topology, problem.cost), {"method": "symmetric"})
+    return (_exchange if demand.pattern.own_buffers else _spread)(job, problem)
 
 
 def _options(problem: Problem) -> list[Option]:
