@@ -12,6 +12,7 @@ from weft.algorithm.transfers import PLACE_BITS, Buffer, Transfers, place
 from weft.collective import Chunks, Collective
 from weft.collective.slots import Slots, input_slots, output_slots
 from weft.errors import InputError
+from weft.ragged import offsets_of, owners
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -213,11 +214,10 @@ class _Side:
     """The input or the output of every NPU, searchable by NPU and chunk."""
 
     def __init__(self, slots: Slots, units: Int64) -> None:
-        self.npu = np.repeat(np.arange(len(slots.offsets) - 1, dtype=np.int64), slots.counts)
+        self.npu = owners(slots.counts)
         self.chunk = slots.chunk.astype(np.int64)
         self._keys = self.npu << 32 | self.chunk
-        ends = np.cumsum(units[slots.chunk])
-        before = np.concatenate([[0], ends])
+        before = offsets_of(units[slots.chunk])
         self._start = before[:-1] - before[slots.offsets[self.npu]]
         self.totals: Int64 = before[slots.offsets[1:]] - before[slots.offsets[:-1]]
 
@@ -261,7 +261,7 @@ def _real_sums(
 
 def _pack(npu: Int64, length: Int64, npus: int) -> tuple[Int64, Int64]:
     """First unit of each scratch cell, one after the other on each NPU (ascending), and totals."""
-    before = np.concatenate([[0], np.cumsum(length)])
+    before = offsets_of(length)
     first = np.searchsorted(npu, np.arange(npus + 1))
     totals = before[first[1:]] - before[first[:-1]]
     return before[:-1] - before[first[npu]], totals

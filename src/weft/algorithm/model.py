@@ -18,6 +18,7 @@ from weft.collective import Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.memory import check_table
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
 
@@ -143,7 +144,7 @@ def last_ends(
     demands: Sequence[Collective], chunk: NDArray[np.int32], end: NDArray[np.int64]
 ) -> tuple[int, ...]:
     """When the last row of each demand ends, given the chunk and the end of each row."""
-    firsts = np.cumsum([0, *(len(demand.chunks) for demand in demands)])
+    firsts = offsets_of([len(demand.chunks) for demand in demands])
     of = np.searchsorted(firsts, chunk, side="right") - 1
     last = np.zeros(len(demands), dtype=np.int64)
     np.maximum.at(last, of, end)

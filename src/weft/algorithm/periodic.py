@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
+from weft.ragged import positions, ranges
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
 
@@ -94,8 +95,8 @@ class PeriodicRows(CompactRows):
         tree = np.searchsorted(self.offsets, rows, side="right") - 1
         counts = np.diff(self.first)[tree]
         row = np.repeat(rows, counts)
-        turn = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        chunk = np.repeat(self.first[tree], counts) + turn
+        turn = positions(counts)
+        chunk = ranges(self.first[tree], counts)
         start = self.start[row] + turn * self.period
         link = self.link[row]
         duration = of_rows(topology, sizes, chunk, link)

@@ -13,6 +13,7 @@ from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.rows import CompactRows
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import Routes, Transfers
+from weft.ragged import offsets_of, places
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 
@@ -169,10 +170,8 @@ def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> 
     found = [np.unique(row * npus + by)]
     while len(found[-1]):
         row, by = np.divmod(found[-1], npus)
-        counts = np.diff(children[0])[row]
-        inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        below = children[1][np.repeat(children[0][row], counts) + inner]
-        found.append(np.unique(below * npus + np.repeat(by, counts)))
+        below = children[1][places(children[0], row)]
+        found.append(np.unique(below * npus + np.repeat(by, np.diff(children[0])[row])))
     row, by = np.divmod(np.unique(np.concatenate(found)), npus)
     dst = moves.moved(base.dst[row], by)
     left = np.zeros(npus, dtype=bool)
@@ -218,7 +217,7 @@ def _children(base: SymmetricRows, pieces: int, npus: int) -> tuple[Numbers, Num
     # In order of start nothing is passed on before it is brought, whatever a file says.
     after = np.where(after < np.arange(len(after)), after, len(after))
     counts = np.bincount(after, minlength=len(base.chunk) + 1)
-    return np.concatenate([[0], np.cumsum(counts)]), np.argsort(after, kind="stable")
+    return offsets_of(counts), np.argsort(after, kind="stable")
 
 
 def topology_of(algorithm: Algorithm) -> Topology:

@@ -13,6 +13,7 @@ from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
+from weft.ragged import offsets_of
 from weft.topology.translations import Translations
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _routes(moves: Translations) -> Routes:
     src = np.tile(np.arange(topology.npus), len(moves.shift))
     first, last = moves.hop_links(src, ways)
     through = np.diff(moves.offsets)[ways] == 2
-    offsets = np.concatenate([[0], np.cumsum(1 + through)]).astype(np.int64)
+    offsets = offsets_of(1 + through)
     links = np.empty(int(offsets[-1]), dtype=np.int32)
     links[offsets[:-1]], links[offsets[1:] - 1] = first, last
     return Routes(offsets, links)

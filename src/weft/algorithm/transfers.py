@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm.rows import Rows
 from weft.errors import InputError
+from weft.ragged import offsets_of, owners, places
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
@@ -75,10 +76,7 @@ class Routes:
 
     def crossed(self, route: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The links of each of these routes, one after the other: places in `route`, and links."""
-        counts = np.diff(self.offsets)[route]
-        place = np.repeat(np.arange(len(route)), counts)
-        inner = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return place, self.links[self.offsets[route[place]] + inner]
+        return owners(np.diff(self.offsets)[route]), self.links[places(self.offsets, route)]
 
     @classmethod
     def of_links(cls, links: int) -> Routes:
@@ -89,13 +87,13 @@ class Routes:
         """One table for several, and what to add to the route numbers of each."""
         if all(table.are_links for table in tables):
             return max(tables, key=len), np.zeros(len(tables), dtype=np.int32)
-        ends = np.cumsum([0, *(table.offsets[-1] for table in tables)])
+        ends = offsets_of([table.offsets[-1] for table in tables])
         offsets = [table.offsets[:-1] + end for table, end in zip(tables, ends[:-1], strict=True)]
         routes = cls(
             np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
             np.concatenate([table.links for table in tables]),
         )
-        shifts = np.cumsum([0, *(len(table) for table in tables[:-1])]).astype(np.int32)
+        shifts = offsets_of([*map(len, tables[:-1])]).astype(np.int32)
         return routes, shifts
 
 
@@ -202,11 +200,8 @@ class Transfers(Rows):
         if offsets is not None and deps is not None:
             number = np.empty(len(self), dtype=np.int64)
             number[order] = np.arange(len(self))
-            counts = np.diff(offsets)[order]
-            begins = np.cumsum(counts) - counts
-            inner = np.arange(int(counts.sum())) - np.repeat(begins, counts)
-            deps = number[deps[np.repeat(offsets[:-1][order], counts) + inner]]
-            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            deps = number[deps[places(offsets, order)]]
+            offsets = offsets_of(np.diff(offsets)[order])
         return replace(self.selected(order), dep_offsets=offsets, deps=deps)
 
     def selected(self, rows: NDArray[np.intp]) -> Transfers:

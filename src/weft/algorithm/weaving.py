@@ -12,6 +12,7 @@ from weft import _core
 from weft.algorithm.cells import Cells
 from weft.algorithm.transfers import Transfers
 from weft.errors import InputError
+from weft.ragged import offsets_of, owners
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -134,11 +135,11 @@ def weave(program: Program, words: Words, kept: int | None = None) -> Woven:
 def _first(columns: dict[str, NDArray[Any]], kept: int) -> dict[str, NDArray[Any]]:
     """The rows of the first actions only; they depend on none of the others."""
     mine = columns["action"] < kept
-    owner = np.repeat(np.arange(len(mine)), np.diff(columns["dep_offsets"]))
+    owner = owners(np.diff(columns["dep_offsets"]))
     deps = columns.pop("deps")[mine[owner]]
     counts = np.diff(columns.pop("dep_offsets"))[mine]
     columns = {name: column[mine] for name, column in columns.items()}
-    columns["dep_offsets"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    columns["dep_offsets"] = offsets_of(counts)
     columns["deps"] = (np.cumsum(mine) - 1)[deps]
     return columns
 

@@ -19,6 +19,7 @@ from weft.bounds.lengths import Carriers, Lengths, Price, whole_lengths
 from weft.bounds.nodes import Proof
 from weft.bounds.sweeps import best_sweep
 from weft.cost import CostModel
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 _THREADS = 2
@@ -139,7 +140,7 @@ class Flows:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         counts = np.bincount(self.src, minlength=self.topology.nodes)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return offsets_of(counts)
 
     @cached_property
     def bytes(self) -> _Amounts:

@@ -21,6 +21,7 @@ from weft.collective import Collective
 from weft.collective.chunks import cut
 from weft.cost import CostModel
 from weft.judge.orbits import NotAlikeError, find_orbits
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 _KINDS = 3
@@ -144,7 +145,7 @@ def _distances(
     """Of all pairs of sources and `to`, times the amount of the latter."""
     counts = np.zeros(topology.nodes, dtype=np.int64)
     counts[sources] = len(to)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = offsets_of(counts)
     ends = np.tile(to, len(sources)).astype(np.int32)
     amounts = np.tile(amount, len(sources))
     return _core.shortest_routing(topology.core, lengths, offsets, ends, amounts, 1)[0]

@@ -10,6 +10,7 @@ from weft.classical.mapping import Sends
 from weft.classical.planner import add_classical
 from weft.collective import PATTERNS, Chunks, Collective
 from weft.cost import CostModel
+from weft.ragged import owners, places
 from weft.reachability import unreachable
 from weft.topology.model import Topology
 
@@ -73,17 +74,14 @@ def _members(
     chunks: Chunks, sets: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Every member of the set of every chunk: the chunk's number, and the NPU."""
-    sizes = chunks.set_sizes[sets]
-    chunk = np.repeat(np.arange(len(chunks)), sizes)
-    inner = np.arange(len(chunk)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return chunk, chunks.set_members[chunks.set_offsets[sets[chunk]] + inner]
+    return owners(chunks.set_sizes[sets]), chunks.set_members[places(chunks.set_offsets, sets)]
 
 
 def _contains(
     chunks: Chunks, sets: NDArray[np.int32], npu: NDArray[np.int32], topology: Topology
 ) -> NDArray[np.bool_]:
     """Whether each NPU is a member of the set beside it."""
-    owner = np.repeat(np.arange(len(chunks.set_offsets) - 1), chunks.set_sizes)
+    owner = owners(chunks.set_sizes)
     width = np.int64(topology.npus)
     return np.isin(sets * width + npu, owner * width + chunks.set_members)
 

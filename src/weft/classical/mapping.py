@@ -14,6 +14,7 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.engine import simulate
 from weft.errors import InputError
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 
@@ -172,7 +173,7 @@ def _dependencies(
     number[order] = np.arange(len(rows))
     after = rows.after[order]
     waits = after >= 0
-    return np.concatenate([[0], np.cumsum(waits)]).astype(np.int64), number[after[waits]]
+    return offsets_of(waits), number[after[waits]]
 
 
 def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Sends:

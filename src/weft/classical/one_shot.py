@@ -13,6 +13,7 @@ from weft.classical.mapping import Sends
 from weft.classical.planner import add_classical
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.ragged import positions
 from weft.reachability import unreachable
 from weft.topology.model import Topology
 
@@ -84,7 +85,7 @@ class _Streams:
         parts, after = np.zeros(len(cell), dtype=np.uint64), np.zeros(len(cell), dtype=np.int64)
         towards = np.zeros(len(cell), dtype=np.int64)
         np.add.at(parts, row, number[np.repeat(source, hops)])
-        np.maximum.at(after, row, np.arange(len(row)) - np.repeat(offsets[:-1], hops))
+        np.maximum.at(after, row, positions(hops))
         towards[row] = dst
         onwards = cell - cell % npus + towards
         behind = np.searchsorted(cell, onwards).clip(max=len(cell) - 1)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from weft.classical.mapping import Sends
 from weft.collective import Collective
+from weft.ragged import owners, ranges
 
 Ranks = NDArray[np.int64]
 
@@ -72,9 +73,7 @@ class Trees:
         """Every chunk with every edge of its tree."""
         first = np.searchsorted(self.tree, tree, side="left")
         counts = np.searchsorted(self.tree, tree, side="right") - first
-        chunk = np.repeat(np.arange(len(tree)), counts)
-        inner = np.arange(len(chunk)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return chunk, first[chunk] + inner
+        return owners(counts), ranges(first, counts)
 
 
 def by_exchange(n: int, peers: Sequence[Ranks]) -> Trees:

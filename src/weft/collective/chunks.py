@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from weft.ragged import offsets_of, owners
+
 
 @dataclass(frozen=True, eq=False)
 class Sets:
@@ -20,9 +22,7 @@ class Sets:
     def of(cls, sets: Sequence[ArrayLike]) -> Sets:
         """Those listed, each ascending."""
         members = [np.asarray(one, dtype=np.int32) for one in sets]
-        return cls(
-            np.cumsum([0, *(len(one) for one in members)], dtype=np.int64), np.concatenate(members)
-        )
+        return cls(offsets_of([*map(len, members)]), np.concatenate(members))
 
     def and_all(self) -> Sets:
         """One set more: all NPUs of these, of which no two share one."""
@@ -145,8 +145,8 @@ class Chunks(Ends):
         """One table after the other: the global chunk numbers of an algorithm."""
         if len(tables) == 1:
             return tables[0]
-        sets = np.cumsum([0, *(len(t.set_offsets) - 1 for t in tables)])
-        members = np.cumsum([0, *(len(t.set_members) for t in tables)])
+        sets = offsets_of([len(t.set_offsets) - 1 for t in tables])
+        members = offsets_of([len(t.set_members) for t in tables])
         pairs = list(zip(tables, sets[:-1], strict=True))
         shifted = [t.set_offsets[:-1] + m for t, m in zip(tables, members[:-1], strict=True)]
         return cls(
@@ -178,7 +178,7 @@ class Chunks(Ends):
     def largest_buffer(self) -> int:
         """The most bytes any NPU has at the start, or must have at the end."""
         lengths = self.set_sizes
-        owner = np.repeat(np.arange(len(lengths)), lengths)
+        owner = owners(lengths)
         most = 0
         for side in (self.pre, self.post):
             of_set = np.zeros(len(lengths), dtype=np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.collective.chunks import Chunks
+from weft.ragged import offsets_of, places
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +44,8 @@ def output_slots(chunks: Chunks, npus: int) -> Slots:
 
 def _slots(chunks: Chunks, side: NDArray[np.int32], npus: int) -> Slots:
     lengths = chunks.set_sizes[side]
-    ends = np.cumsum(lengths)
     chunk = np.repeat(np.arange(len(chunks), dtype=np.int32), lengths)
-    shift = np.repeat(chunks.set_offsets[side] - (ends - lengths), lengths)
-    npu = chunks.set_members[np.arange(len(chunk)) + shift]
+    npu = chunks.set_members[places(chunks.set_offsets, side)]
     order = np.argsort(npu, kind="stable")
     counts = np.bincount(npu, minlength=npus)
-    return Slots(np.concatenate([[0], np.cumsum(counts)]), chunk[order])
+    return Slots(offsets_of(counts), chunk[order])

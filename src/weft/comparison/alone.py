@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm, Routes, Transfers
 from weft.algorithm.transfers import moved_places, scratch_slots
 from weft.engine import simulate
+from weft.ragged import offsets_of
 
 
 def collided(single: Sequence[Algorithm]) -> Algorithm:
@@ -47,7 +48,7 @@ def side_by_side(single: Sequence[Algorithm]) -> Algorithm:
     together: dict[str, Any] = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
     if waits:
         counts = np.concatenate([np.diff(p["dep_offsets"]) for p in parts])
-        together["dep_offsets"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        together["dep_offsets"] = offsets_of(counts)
     rows = Transfers(**together)
     timing = single[0].require_timing()
     return Algorithm(

@@ -13,6 +13,7 @@ from weft.algorithm.transfers import PLACE_BITS, scratch_slots
 from weft.collective import Chunks
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
+from weft.ragged import offsets_of, owners
 from weft.topology.model import Topology
 
 MOST_SLOTS = 1 << PLACE_BITS
@@ -72,7 +73,7 @@ def routed(transfers: Transfers, chunks: Chunks, topology: Topology, cost: CostM
             "that may hold it and switches that it fits"
         )
     counts = np.diff(offsets)
-    message = np.repeat(np.arange(len(transfers)), counts)
+    message = owners(counts)
     first, last = np.zeros(len(src), dtype=np.bool_), np.zeros(len(src), dtype=np.bool_)
     first[offsets[:-1]] = True
     last[offsets[1:] - 1] = True
@@ -145,5 +146,5 @@ def _deps(
     if transfers.dep_offsets is None or transfers.deps is None:
         return None, None
     counts = np.where(first, np.diff(transfers.dep_offsets)[message], 0)
-    dep_offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    dep_offsets = offsets_of(counts)
     return dep_offsets, offsets[transfers.deps + 1] - 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS, Chunks
 from weft.errors import InputError
+from weft.ragged import offsets_of
 from weft.units import MAX_BYTES
 
 Int64 = NDArray[np.int64]
@@ -75,7 +76,7 @@ def checked_parts(
     # Halves cannot overflow where the sum of all could.
     if int((columns["bytes"] >> 16).sum()) > MAX_BYTES >> 16:
         raise InputError(f"{prefix}bytes are more than {MAX_BYTES} B in all")
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    ends = offsets_of(lengths)
     inner = np.diff(members) > 0
     if len(members) != ends[-1] or (lengths < 1).any():
         raise InputError(f"the members of the sets of {prefix}pre and {prefix}post do not fit them")

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.algorithm import COLUMN_TYPES, Transfers
 from weft.errors import InputError
+from weft.ragged import owners
 
 
 def standard_columns(table: Transfers) -> Transfers:
@@ -63,6 +64,6 @@ def first_bad_dep(table: Transfers) -> int | None:
     """The first row with a dependency that is not an earlier row, if any."""
     if table.dep_offsets is None or table.deps is None:
         return None
-    owner = np.repeat(np.arange(len(table)), np.diff(table.dep_offsets))
+    owner = owners(np.diff(table.dep_offsets))
     bad = np.flatnonzero((table.deps < 0) | (table.deps >= owner))
     return int(owner[bad[0]]) if len(bad) else None

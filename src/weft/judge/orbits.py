@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.judge.translations import apart
+from weft.ragged import offsets_of, owners, places, positions
 from weft.topology.model import Topology
 
 Numbers = NDArray[np.int64]
@@ -47,10 +48,9 @@ class Orbits:
     ) -> tuple[Numbers, Numbers, NDArray[np.int32]]:
         """What hops cross, one link after the other: place in `way`, place in `ways`, link."""
         counts = np.diff(self.offsets)[way]
-        row = np.repeat(np.arange(len(way)), counts)
-        inner = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        place = self.offsets[way[row]] + inner
-        at = np.where(inner == 0, src[row], dst[row])
+        row = owners(counts)
+        place = places(self.offsets, way)
+        at = np.where(positions(counts) == 0, src[row], dst[row])
         return row, place, self.links[self.ways[place], at]
 
 
@@ -97,7 +97,7 @@ def find_orbits(topology: Topology) -> Orbits:
         way_of[behind[way_of[behind] < 0]] = len(counts)
         ways += [len(kinds) + i, len(kinds) + len(dimensions) + i]
         counts.append(2)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = offsets_of(counts)
     return Orbits(np.concatenate(tables), way_of, np.array(ways, dtype=np.int64), offsets)
 
 
@@ -139,8 +139,7 @@ def _lines(
     }
     gaps = ordered[np.minimum(firsts + 1, len(order) - 1)] - ordered[firsts]
     dimension = np.array([by_stride.get(gap, -1) for gap in gaps.tolist()], dtype=np.int64)
-    line = np.repeat(np.arange(len(firsts)), sizes)
-    inner = np.arange(len(order)) - firsts[line]
+    line, inner = owners(sizes), positions(sizes)
     grid = np.array(topology.dimensions)
     fits = (dimension >= 0) & (sizes == grid[dimension])
     fits &= ordered[firsts] // strides[dimension] % grid[dimension] == 0

@@ -17,6 +17,7 @@ from weft import _core
 from weft.algorithm import Algorithm, Routes, Transfers
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.ragged import offsets_of, positions
 from weft.topology.model import Topology
 
 TIGHT = 1.001
@@ -163,7 +164,7 @@ def overlaid(
     schedules: Sequence[Schedule], delays: Sequence[int], demands: Sequence[Collective]
 ) -> Schedule:
     """Schedules of one demand each as one, in order of start; each is delayed by so much."""
-    firsts = np.cumsum([0, *(len(demand.chunks) for demand in demands[:-1])])
+    firsts = offsets_of([len(demand.chunks) for demand in demands[:-1]])
     moved = [
         replace(
             schedule,
@@ -182,7 +183,7 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
     if len(phases) == 1:
         return phases[0]
     routes, shifts = Routes.joined([phase.routes for phase in phases])
-    begin = np.cumsum([0, *(phase.time for phase in phases[:-1])])
+    begin = offsets_of([phase.time for phase in phases[:-1]])
     return Schedule(
         np.concatenate([phase.chunk for phase in phases]),
         np.concatenate([phase.src for phase in phases]),
@@ -199,7 +200,6 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
 def _reversed_routes(routes: Routes, twin: NDArray[np.int32] | None) -> Routes:
     """Every route with its links in the opposite order (and replaced by their twins)."""
     lengths = np.diff(routes.offsets)
-    position = np.arange(len(routes.links)) - np.repeat(routes.offsets[:-1], lengths)
-    mirrored = np.repeat(routes.offsets[1:], lengths) - 1 - position
+    mirrored = np.repeat(routes.offsets[1:], lengths) - 1 - positions(lengths)
     links = routes.links[mirrored]
     return Routes(routes.offsets, links if twin is None else twin[links])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.cost import CostModel
 from weft.errors import InputError
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 Npus = NDArray[np.integer[Any]]
@@ -74,7 +75,7 @@ class Translations:
             dimension.astype(np.int32),
             (shift // strides[dimension]).astype(np.int32),
             resource.astype(np.int32),
-            np.cumsum([0, *(len(links) for _, _, links in hops)], dtype=np.int64),
+            offsets_of([len(links) for _, _, links in hops]),
             np.array([link for _, _, links in hops for link in links], dtype=np.int64),
         )
 

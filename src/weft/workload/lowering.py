@@ -16,6 +16,7 @@ from weft.api import synthesize
 from weft.cost import LatencyModel, Switching
 from weft.errors import InputError, WeftError
 from weft.formats.chakra._columns import TAGS
+from weft.ragged import offsets_of
 from weft.result import Result
 from weft.topology import Topology, load_topology
 from weft.units import parse_size
@@ -282,7 +283,7 @@ def _number_tags(
         )
     first_tags, tag = [], int(used[gaps[0]]) + 1
     for steps in widths:
-        ends = tag + np.cumsum([0, *steps], dtype=np.int64)
+        ends = tag + offsets_of(steps)
         first_tags.append(ends[:-1])
         tag = int(ends[-1])
     return first_tags

@@ -23,6 +23,7 @@ from weft.export.astra_sim._rows import (
     split,
 )
 from weft.export.astra_sim._shapes import Shape
+from weft.ragged import offsets_of
 from weft.topology import Topology
 from weft.units import PS_PER_US, format_bandwidth, format_time
 
@@ -202,7 +203,7 @@ def _delays(routes: Routes, speeds: _Speeds) -> tuple[Int64, Int64]:
     What one link's rounding leaves is taken along to the next.
     """
     extra = np.maximum(speeds.latency[routes.links] - speeds.shortest, 0)
-    total = np.concatenate([[0], np.cumsum(extra)])
+    total = offsets_of(extra)
     base = np.repeat(total[routes.offsets[:-1]], np.diff(routes.offsets))
     here, before = total[1:] - base, total[:-1] - base
     rounded = (here + PS_PER_US // 2) // PS_PER_US

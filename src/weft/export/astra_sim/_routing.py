@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm, Routes
 from weft.errors import InputError
 from weft.export.astra_sim._rows import Pieces, Rows, cut, rows_of
+from weft.ragged import offsets_of
 from weft.topology import Topology
 
 
@@ -77,7 +78,7 @@ def _path(topology: Topology, tree: Sequence[int], source: int, target: int) -> 
 
 
 def _joined(paths: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    offsets = np.cumsum([0, *map(len, paths)], dtype=np.int64)
+    offsets = offsets_of([*map(len, paths)])
     return offsets, np.array([link for path in paths for link in path], dtype=np.int32)
 
 

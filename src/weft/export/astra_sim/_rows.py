@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
-from weft.formats.chakra._columns import ragged
 from weft.formats.rows import standard_columns
+from weft.ragged import offsets_of, owners, positions, ranges
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -158,9 +158,7 @@ def cut(rows: Rows, pieces: Pieces) -> tuple[Rows, Cut]:
     """Each row as a chain of messages, one a piece of its route, kept at a place of its own."""
     begins = np.where(rows.local, 0, pieces.offsets[rows.route])
     counts = np.where(rows.local, 1, pieces.offsets[rows.route + 1] - begins)
-    ends = np.cumsum(counts)
-    owner = np.repeat(np.arange(len(rows), dtype=np.int64), counts)
-    position = np.arange(len(owner), dtype=np.int64) - (ends - counts)[owner]
+    owner, position = owners(counts), positions(counts)
     local = rows.local[owner]
     piece = np.where(local, -1, begins[owner] + position)
     first, last = position == 0, position == counts[owner] - 1
@@ -168,7 +166,7 @@ def cut(rows: Rows, pieces: Pieces) -> tuple[Rows, Cut]:
     writes[~last] = rows.places + np.arange(np.count_nonzero(~last), dtype=np.int32)
     reads = rows.reads[owner].copy()
     reads[1:][~first[1:]] = writes[:-1][~first[1:]]
-    dep_offsets, deps = _cut_deps(rows, owner, first, last, ends - 1)
+    dep_offsets, deps = _cut_deps(rows, owner, first, last, np.cumsum(counts) - 1)
     messages = Rows(
         rows.chunk[owner],
         np.where(local, rows.src[owner], pieces.src[piece] if len(pieces.src) else 0),
@@ -201,9 +199,9 @@ def split(rows: Rows, count: int) -> Rows:
     bytes_, offsets, deps = rows.bytes[owner], rows.dep_offsets, rows.deps
     if offsets is not None and deps is not None:  # what waits for a row waits for all of it
         waits = np.diff(offsets)[owner]
-        deps = np.repeat(deps[ragged(offsets[:-1][owner], waits)] * count, count)
+        deps = np.repeat(deps[ranges(offsets[:-1][owner], waits)] * count, count)
         deps += np.tile(np.arange(count), len(deps) // count)
-        offsets = np.concatenate([[0], np.cumsum(waits * count)]).astype(np.int64)
+        offsets = offsets_of(waits * count)
     return replace(
         rows,
         chunk=(rows.chunk[owner] * count + part).astype(np.int32),
@@ -230,8 +228,8 @@ def _cut_deps(
     if rows.dep_offsets is None or rows.deps is None:
         return None, None
     waits = np.diff(rows.dep_offsets)[owner] * (first | last)
-    offsets = np.concatenate([[0], np.cumsum(waits)]).astype(np.int64)
-    return offsets, final[rows.deps[ragged(rows.dep_offsets[owner], waits)]]
+    offsets = offsets_of(waits)
+    return offsets, final[rows.deps[ranges(rows.dep_offsets[owner], waits)]]
 
 
 def merged(messages: Rows, same: Int64) -> Rows:
@@ -243,8 +241,8 @@ def merged(messages: Rows, same: Int64) -> Rows:
     start, offsets, deps = messages.start, messages.dep_offsets, messages.deps
     if offsets is not None and deps is not None:
         waits = np.diff(offsets)[kept]
-        deps = number[same[deps[ragged(offsets[:-1][kept], waits)]]]
-        offsets = np.concatenate([[0], np.cumsum(waits)]).astype(np.int64)
+        deps = number[same[deps[ranges(offsets[:-1][kept], waits)]]]
+        offsets = offsets_of(waits)
     return replace(
         messages,
         chunk=messages.chunk[kept],

@@ -16,6 +16,7 @@ from weft.algorithm import Buffer
 from weft.documents import read_bytes
 from weft.errors import FormatError
 from weft.quoting import brief, quoted
+from weft.ragged import offsets_of, owners, positions, ranges
 
 Int64 = NDArray[np.int64]
 
@@ -313,18 +314,15 @@ class _Reader:
         self.check_blocks(gpu, blocks)
         first = np.array(self.first_step, dtype=np.int64)
         counts = np.diff(first, append=len(self.steps))[by]
-        ends = np.cumsum(counts)
-        owner = np.repeat(np.arange(len(gpu)), counts)
-        position = np.arange(len(owner)) - np.repeat(ends - counts, counts)
-        steps = self.steps.columns()[:, first[by][owner] + position]
+        steps = self.steps.columns()[:, ranges(first[by], counts)]
         number, send, receive, channel, _ = blocks
         return Document(
             self.path,
             self.size,
             algo,
             Gpus(inputs, outputs, scratch),
-            Blocks(gpu, number, send, receive, channel, ends - counts),
-            Steps(owner, *steps),
+            Blocks(gpu, number, send, receive, channel, offsets_of(counts)[:-1]),
+            Steps(owners(counts), *steps),
         )
 
     def contiguous(self, numbers: Int64, lines: Int64, what: str) -> Int64:
@@ -341,7 +339,7 @@ class _Reader:
 
     def check_blocks(self, gpu: Int64, blocks: Int64) -> None:
         starts = np.flatnonzero(np.diff(gpu, prepend=-1))
-        expected = np.arange(len(gpu)) - np.repeat(starts, np.diff(starts, append=len(gpu)))
+        expected = positions(np.diff(starts, append=len(gpu)))
         wrong = np.flatnonzero(blocks[0] != expected)
         if len(wrong):
             mine = blocks[:, gpu == gpu[wrong[0]]]

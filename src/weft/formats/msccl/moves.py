@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.algorithm import Buffer, Transfers
 from weft.algorithm.memory import Memory
+from weft.ragged import owners
 
 Place = tuple[int, int]  # a buffer and the first of its slots
 
@@ -169,8 +170,8 @@ def add_dependencies(order: Order, moves: list[Move], rows: Transfers) -> int:
         for row in move.rows:
             of_row.setdefault(row, []).append(number)
     dropped = 0
-    owners = np.repeat(np.arange(len(rows)), np.diff(rows.dep_offsets)).tolist()
-    for row, earlier in zip(owners, rows.deps.tolist(), strict=True):
+    waiting = owners(np.diff(rows.dep_offsets)).tolist()
+    for row, earlier in zip(waiting, rows.deps.tolist(), strict=True):
         first, last = of_row[row][0], of_row[earlier][-1]
         half = 2 * first + moves[first].local
         if moves[last].dst == moves[first].src:

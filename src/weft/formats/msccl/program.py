@@ -19,6 +19,7 @@ from weft.formats.msccl.steps import (
     Matches,
     Waits,
 )
+from weft.ragged import offsets_of, owners, positions, ranges
 
 Bool = NDArray[np.bool_]
 
@@ -41,9 +42,7 @@ def units_of(document: Document) -> Units:
     most = claim_limit(document.size)
     if int(counts.sum()) > most:
         document.fail("<algo>", f"moves more than {most} chunks; no runtime loads that")
-    ends = np.cumsum(counts)
-    step = np.repeat(np.arange(len(steps)), counts)
-    return Units(step, np.arange(len(step)) - (ends - counts)[step], ends - counts)
+    return Units(owners(counts), positions(counts), offsets_of(counts)[:-1])
 
 
 def private_counts(document: Document, units: Units) -> Int64:
@@ -154,9 +153,7 @@ class Translation:
     def _spread(self, steps: Int64) -> Int64:
         """The units of these steps, step by step."""
         counts = self.document.steps.count[steps]
-        ends = np.cumsum(counts)
-        turn = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
-        return np.repeat(self.units.first[steps], counts) + turn
+        return ranges(self.units.first[steps], counts)
 
     def _edges(self, chain: Int64, there: Bool) -> tuple[Int64, Int64, Bool]:
         """Every chunk of a step begins after the last event of the step it waits for.

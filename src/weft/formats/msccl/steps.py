@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Buffer
 from weft.formats.msccl.document import UNSAID, Document, Int64, Type
+from weft.ragged import positions
 
 Bool = NDArray[np.bool_]
 
@@ -189,7 +190,7 @@ def _by_connection(
     order = np.argsort(key, kind="stable")
     found, key = found[order], key[order]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
-    turn = np.arange(len(key)) - np.repeat(starts, np.diff(starts, append=len(key)))
+    turn = positions(np.diff(starts, append=len(key)))
     return found, key * (len(steps) + 1) + turn
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Cells, Program
 from weft.errors import InputError
+from weft.ragged import offsets_of
 
 Where = tuple[int, int, int]  # GPU, thread block, operation
 Line = tuple[str, int, int, int]  # a channel: type, from, to, which of those between the two
@@ -91,7 +92,7 @@ class Events:
             np.array(self.dst, dtype=np.int32),
             np.array(self.reduce, dtype=np.bool_),
             actions + len(self.others),
-            np.cumsum([0, *map(len, self.chains)], dtype=np.int64),
+            offsets_of([*map(len, self.chains)]),
             numbers(list(chain.from_iterable(self.chains))),
             numbers(self.edge_from),
             numbers(self.edge_to),

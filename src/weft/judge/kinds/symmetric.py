@@ -17,6 +17,7 @@ from weft.judge.sizes import judge_sizes
 from weft.judge.table import LISTED, judge_table, malformed_column
 from weft.judge.translations import apart
 from weft.judge.verdict import Verdict
+from weft.ragged import offsets_of
 from weft.units import format_time
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
@@ -166,7 +167,7 @@ def _one_npus(
         rows.start,
         rows.start + times.duration[rows.chunk % pieces, way],
     )
-    routes = Routes(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), links)
+    routes = Routes(offsets_of(counts), links)
     demand = _one_npus_demand(algorithm.demands[0])
     return Algorithm((demand,), transfers, replace(algorithm.require_timing(), routes=routes))
 

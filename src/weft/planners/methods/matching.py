@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
@@ -11,6 +9,7 @@ from weft.planners.listed import Listed, backwards, goal_of, scatter_and_gather
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import TIGHT, Schedule
+from weft.ragged import offsets_of, places
 from weft.reachability import unreachable
 from weft.topology.model import Topology
 from weft.units import NEVER
@@ -50,10 +49,8 @@ def _in_shares(problem: Problem) -> bool:
 def spread(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     """Plan chunks that are copied, each taken for the largest."""
     slot, goal = chunks.largest, goal_of(problem, topology, chunks)
-    sizes = chunks.set_sizes[chunks.pre]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    inner = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-    holders = chunks.set_members[np.repeat(chunks.set_offsets[chunks.pre], sizes) + inner]
+    offsets = offsets_of(chunks.set_sizes[chunks.pre])
+    holders = chunks.set_members[places(chunks.set_offsets, chunks.pre)]
     problem.planning("matching", len(chunks))
     planned = _core.match(
         topology.core,

@@ -14,6 +14,7 @@ from weft.planners.listed import MOST_SEARCHED
 from weft.planners.methods.rounds import suits as suits_rounds
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
+from weft.ragged import offsets_of
 from weft.reachability import unreachable
 from weft.topology.model import Topology
 
@@ -116,7 +117,7 @@ def _trees(problem: Problem, slot: int, lag: int) -> PeriodicRows:
         problem.threads,
         problem.progress,
     )
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    first = offsets_of(counts)
     return PeriodicRows(period * slot, first, offsets, link, reduce.view(np.bool_), slots * slot)
 
 

@@ -30,6 +30,7 @@ from weft.planners.methods.unicast import plan_pairs
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem, Task
 from weft.planners.schedule import transfers_of
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 from weft.topology.twins import twin_links
@@ -125,11 +126,11 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     owner, piece = np.divmod(piece, pieces)
     chunk = (rank[owner] * pieces + piece).astype(np.int32)
     order = np.lexsort((chunk, npu))
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(npu, minlength=npus))])
+    offsets = offsets_of(np.bincount(npu, minlength=npus))
     problem.planning("repair", len(lost))
     patch = _core.complete(
         topology.core,
-        offsets.astype(np.int64),
+        offsets,
         chunk[order],
         hold,
         duration,

@@ -1,0 +1,43 @@
+"""Lists of different lengths, one after the other in one array.
+
+List i lies at the places ``offsets[i]`` to ``offsets[i + 1] - 1`` of the array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Numbers = NDArray[np.int64]
+
+
+def offsets_of(lengths: ArrayLike) -> Numbers:
+    """Where each list begins, and where the last ends."""
+    counts = np.asarray(lengths, dtype=np.int64)
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def owners(lengths: NDArray[Any]) -> Numbers:
+    """The list that each place is of."""
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+def positions(lengths: NDArray[Any]) -> Numbers:
+    """Which of its list each place is, counted from 0."""
+    return ranges(np.zeros(len(lengths), dtype=np.int64), lengths)
+
+
+def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> Numbers:
+    """All numbers from each start on, as many as its length, one range after the other."""
+    begins = offsets_of(lengths)
+    shifts: Numbers = np.repeat(starts - begins[:-1], lengths)
+    return shifts + np.arange(begins[-1])
+
+
+def places(offsets: Numbers, which: NDArray[Any]) -> Numbers:
+    """The places of some of the lists, one list after the other."""
+    return ranges(offsets[which], np.diff(offsets)[which])
