@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ragged import offsets_of, owners, places, positions, ranges
+from weft.ragged import lengths_of, offsets_of, owners, places, positions, ranges
 
 LENGTHS = st.lists(st.integers(0, 5), max_size=8)
 
@@ -37,5 +37,8 @@ def test_ranges_are_one_after_the_other(pairs: list[tuple[int, int]]) -> None:
 def test_some_of_the_lists(lengths: list[int], data: st.DataObject) -> None:
     offsets = offsets_of(lengths)
     which = data.draw(st.lists(st.integers(0, len(lengths) - 1), max_size=6))
+    assert lengths_of(offsets, np.array(which, dtype=np.int64)).tolist() == [
+        lengths[i] for i in which
+    ]
     expected = flat([list(range(offsets[i], offsets[i + 1])) for i in which])
     assert places(offsets, np.array(which, dtype=np.int64)).tolist() == expected

@@ -38,6 +38,12 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> Numbers:
     return shifts + np.arange(begins[-1])
 
 
-def places(offsets: Numbers, which: NDArray[Any]) -> Numbers:
+def lengths_of(offsets: Numbers, which: NDArray[np.integer[Any]]) -> Numbers:
+    """The lengths of some of the lists."""
+    lengths: Numbers = offsets[which + 1] - offsets[which]
+    return lengths
+
+
+def places(offsets: Numbers, which: NDArray[np.integer[Any]]) -> Numbers:
     """The places of some of the lists, one list after the other."""
-    return ranges(offsets[which], np.diff(offsets)[which])
+    return ranges(offsets[which], lengths_of(offsets, which))

@@ -13,7 +13,7 @@ from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.rows import CompactRows
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import Routes, Transfers
-from weft.ragged import offsets_of, places
+from weft.ragged import lengths_of, offsets_of, places
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 
@@ -171,7 +171,7 @@ def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> 
     while len(found[-1]):
         row, by = np.divmod(found[-1], npus)
         below = children[1][places(children[0], row)]
-        found.append(np.unique(below * npus + np.repeat(by, np.diff(children[0])[row])))
+        found.append(np.unique(below * npus + np.repeat(by, lengths_of(children[0], row))))
     row, by = np.divmod(np.unique(np.concatenate(found)), npus)
     dst = moves.moved(base.dst[row], by)
     left = np.zeros(npus, dtype=bool)

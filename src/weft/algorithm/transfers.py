@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm.rows import Rows
 from weft.errors import InputError
-from weft.ragged import offsets_of, owners, places
+from weft.ragged import lengths_of, offsets_of, owners, places
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
@@ -76,7 +76,7 @@ class Routes:
 
     def crossed(self, route: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The links of each of these routes, one after the other: places in `route`, and links."""
-        return owners(np.diff(self.offsets)[route]), self.links[places(self.offsets, route)]
+        return owners(lengths_of(self.offsets, route)), self.links[places(self.offsets, route)]
 
     @classmethod
     def of_links(cls, links: int) -> Routes:
@@ -201,7 +201,7 @@ class Transfers(Rows):
             number = np.empty(len(self), dtype=np.int64)
             number[order] = np.arange(len(self))
             deps = number[deps[places(offsets, order)]]
-            offsets = offsets_of(np.diff(offsets)[order])
+            offsets = offsets_of(lengths_of(offsets, order))
         return replace(self.selected(order), dep_offsets=offsets, deps=deps)
 
     def selected(self, rows: NDArray[np.intp]) -> Transfers:

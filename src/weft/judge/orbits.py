@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.judge.translations import apart
-from weft.ragged import offsets_of, owners, places, positions
+from weft.ragged import lengths_of, offsets_of, owners, places, positions
 from weft.topology.model import Topology
 
 Numbers = NDArray[np.int64]
@@ -47,7 +47,7 @@ class Orbits:
         self, way: NDArray[np.int32], src: NDArray[np.int32], dst: NDArray[np.int32]
     ) -> tuple[Numbers, Numbers, NDArray[np.int32]]:
         """What hops cross, one link after the other: place in `way`, place in `ways`, link."""
-        counts = np.diff(self.offsets)[way]
+        counts = lengths_of(self.offsets, way)
         row = owners(counts)
         place = places(self.offsets, way)
         at = np.where(positions(counts) == 0, src[row], dst[row])
