@@ -20,6 +20,7 @@ from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats.claims import PART_TYPES, checked_parts, checked_range, claimed_chunks
 from weft.quoting import brief, quoted
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 Columns = Mapping[str, NDArray[Any]]
@@ -302,7 +303,7 @@ def _read_routes(frame: Frame, columns: Columns, count: int) -> Routes:
     lengths, links = columns["route_length"], columns["route_links"]
     checked_range("route_length", lengths, len(links) + 1)
     checked_range("route_links", links, count)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = offsets_of(lengths)
     if offsets[-1] != len(links):
         raise InputError("route_length does not fit route_links")
     return Routes(offsets, links.astype(np.int32))

@@ -14,6 +14,7 @@ from weft.algorithm import Transfers
 from weft.errors import InputError
 from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
 from weft.formats.rows import check_rows
+from weft.ragged import lengths_of, places
 
 Int64 = NDArray[np.int64]
 
@@ -66,9 +67,8 @@ def sent_attributes(table: Transfers, rows: Int64) -> list[Attribute]:
     if table.dst_place is not None:
         columns["weft.dst_place"] = table.dst_place[rows]
     if table.dep_offsets is not None and table.deps is not None:
-        counts = table.dep_offsets[rows + 1] - table.dep_offsets[rows]
-        columns["weft.dep_count"] = counts
-        columns["weft.deps"] = table.deps[ragged(table.dep_offsets[rows], counts)]
+        columns["weft.dep_count"] = lengths_of(table.dep_offsets, rows)
+        columns["weft.deps"] = table.deps[places(table.dep_offsets, rows)]
     attributes: list[Attribute] = [
         (name, SINT64_LIST, delta(values)) for name, values in columns.items()
     ]
@@ -76,14 +76,6 @@ def sent_attributes(table: Transfers, rows: Int64) -> list[Attribute]:
     if len(local):
         attributes.append(("weft.local_reduce", BOOL_LIST, table.reduce[local].astype(np.int64)))
     return attributes
-
-
-def ragged(starts: Int64, counts: Int64) -> Int64:
-    """All numbers of the ranges [start, start + count), one range after the other."""
-    ends = np.cumsum(counts)
-    shift = np.repeat(starts - (ends - counts), counts)
-    numbers: Int64 = np.arange(len(shift), dtype=np.int64) + shift
-    return numbers
 
 
 def check_savable(table: Transfers, npus: int, chunks: int, routes: int) -> None:

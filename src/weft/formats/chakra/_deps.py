@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Transfers
-from weft.formats.chakra._columns import ragged
 from weft.formats.chakra._flows import TraceFlow
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND
+from weft.ragged import lengths_of, offsets_of, owners, places
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -42,8 +42,8 @@ def with_deps(trace: TraceFlow, done: Ordered, node_chunk: Int32) -> Transfers:
         return done.transfers
     count = len(done.message)
     row, dep = np.divmod(np.unique(row * count + dep), count)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=count))])
-    return replace(done.transfers, dep_offsets=offsets.astype(np.int64), deps=dep)
+    offsets = offsets_of(np.bincount(row, minlength=count))
+    return replace(done.transfers, dep_offsets=offsets, deps=dep)
 
 
 class _Rows:
@@ -61,8 +61,8 @@ class _Rows:
 
     def each(self, what: Int64, message: Int64) -> tuple[Int64, Int64]:
         """For each of `what` the rows of its message."""
-        counts = self._first[message + 1] - self._first[message]
-        return np.repeat(what, counts), self._by_message[ragged(self._first[message], counts)]
+        counts = lengths_of(self._first, message)
+        return np.repeat(what, counts), self._by_message[places(self._first, message)]
 
     def carries(self, message: Int64, chunk: Int32) -> Bool:
         """Whether messages have these chunks."""
@@ -78,7 +78,7 @@ class _Rows:
         it ends there: others send without asking.
         """
         nodes, of = self._trace.nodes, self._trace.messages.of
-        waiter = np.repeat(np.arange(len(nodes)), np.diff(nodes.offsets))
+        waiter = owners(np.diff(nodes.offsets))
         counts = (of[waiter] >= 0) & (
             (nodes.kind[waiter] == COMM_SEND) | (nodes.kind[nodes.waits] != COMM_SEND)
         )
@@ -92,7 +92,7 @@ def _unexplained(
 ) -> tuple[Int64, Int64]:
     """Rows and the COMM_SEND and COMM_RECV nodes they wait for, but for what they pass on."""
     nodes, of = trace.nodes, trace.messages.of
-    waiter = np.repeat(np.arange(len(nodes)), np.diff(nodes.offsets))
+    waiter = owners(np.diff(nodes.offsets))
     sends = nodes.kind[waiter[wait]] == COMM_SEND  # a COMM_RECV passes nothing on
     node = nodes.waits[wait]
     found: list[tuple[Int64, Int64]] = []
@@ -113,9 +113,9 @@ def _unexplained(
         found.append((row[ends], node[ends]))
         # A node that computes stands for all that it waits for.
         row, node, sends = row[~ends], node[~ends], sends[~ends]
-        counts = nodes.offsets[node + 1] - nodes.offsets[node]
-        steps = ragged(nodes.offsets[node], counts)
-        keys = np.repeat(row * 2 + sends, counts) * len(nodes) + nodes.waits[steps]
+        counts = lengths_of(nodes.offsets, node)
+        waited = nodes.waits[places(nodes.offsets, node)]
+        keys = np.repeat(row * 2 + sends, counts) * len(nodes) + waited
         row, node = np.divmod(np.unique(keys), max(len(nodes), 1))
         row, sends = row // 2, row % 2 == 1
     none = np.zeros(0, dtype=np.int64)

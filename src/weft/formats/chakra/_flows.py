@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.errors import FormatError
 from weft.formats.chakra._graph import Messages, TraceNodes
+from weft.ragged import owners
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -141,7 +142,7 @@ class TraceFlow:
         return Flows(
             self.nodes,
             self.messages,
-            np.repeat(np.arange(len(self.messages)), np.diff(offsets)),
+            owners(np.diff(offsets)),
             part,
             npu,
             size,

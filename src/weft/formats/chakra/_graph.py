@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.errors import FormatError, InputError, UnclearError
-from weft.formats.chakra._columns import TAGS, ragged
+from weft.formats.chakra._columns import TAGS
 from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._rows import (
     COMM_RECV,
@@ -22,6 +22,7 @@ from weft.formats.chakra._rows import (
     HAS_SRC,
     HAS_TAG,
 )
+from weft.ragged import lengths_of, offsets_of, owners, places, ranges
 from weft.units import MAX_BYTES
 
 Int32 = NDArray[np.int32]
@@ -94,12 +95,12 @@ def through_sends(nodes: TraceNodes) -> TraceNodes:
     Some writers let a COMM_SEND wait for the one before it instead of for what both pass on. For
     each that is waited for there is one more node, at the end, which waits for the same.
     """
-    waiter = np.repeat(np.arange(len(nodes)), np.diff(nodes.offsets))
+    waiter = owners(np.diff(nodes.offsets))
     to_send = (nodes.kind[nodes.waits] == COMM_SEND) & nodes.carries
     sends, which = np.unique(nodes.waits[to_send], return_inverse=True)
     more = len(nodes) + np.arange(len(sends))
-    counts = nodes.offsets[sends + 1] - nodes.offsets[sends]
-    copied = ragged(nodes.offsets[sends], counts)
+    counts = lengths_of(nodes.offsets, sends)
+    copied = places(nodes.offsets, sends)
     waits = nodes.waits.copy()
     waits[to_send] = more[which]
     # Who waited for a COMM_SEND still does, for the sake of order.
@@ -133,7 +134,7 @@ def read_nodes(files: TraceFiles, size: int | None) -> TraceNodes:
     """
     files.expect(len(files))
     parts = [_Rank(files, rank, size) for rank in range(len(files))]
-    firsts = np.cumsum([0, *(len(part.number) for part in parts)], dtype=np.int64)
+    firsts = offsets_of([len(part.number) for part in parts])
     any_data = any(part.has_data for part in parts)
     labelled = all(part.chunks is not None for part in parts)
 
@@ -153,7 +154,7 @@ def read_nodes(files: TraceFiles, size: int | None) -> TraceNodes:
         joined("peer"),
         joined("size"),
         joined("tag"),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        offsets_of(counts),
         np.concatenate(waits).astype(np.int64),
         # Some writers know one kind of dependency only.
         joined("is_data") if any_data else np.ones(int(counts.sum()), dtype=np.bool_),
@@ -244,13 +245,13 @@ class _Rank:
         data, ctrl = np.diff(nodes.data_offsets), np.diff(nodes.ctrl_offsets)
         self.has_data = len(nodes.data) > 0
         self.wait_counts = data + ctrl
-        starts = np.cumsum(self.wait_counts) - self.wait_counts
+        starts = offsets_of(self.wait_counts)[:-1]
         ids = np.zeros(int(self.wait_counts.sum()), dtype=np.uint64)
         self.is_data = np.zeros(len(ids), dtype=np.bool_)
-        at_data = ragged(starts, data)
+        at_data = ranges(starts, data)
         ids[at_data] = nodes.data
         self.is_data[at_data] = True
-        ids[ragged(starts + data, ctrl)] = nodes.ctrl
+        ids[ranges(starts + data, ctrl)] = nodes.ctrl
         order = np.argsort(nodes.id, kind="stable")
         self.waits = order[np.searchsorted(nodes.id, ids, sorter=order)]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from weft.collective import DEFAULT_ALIGNMENT, MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._carried import Carried
-from weft.formats.chakra._columns import ragged
 from weft.formats.chakra._flows import Flows, TraceFlow
 from weft.formats.imported import Hints
+from weft.ragged import owners, ranges
 
 Int64 = NDArray[np.int64]
 
@@ -47,8 +47,8 @@ def labelled(
     demand = _demand(kind, group, hints, size, whole)
     if demand is None:
         return None
-    message = np.repeat(np.arange(len(first)), count)
-    chunk = ragged(first, count).astype(np.int32)
+    message = owners(count)
+    chunk = ranges(first, count).astype(np.int32)
     found = replace(flows, message=message, part=chunk)
     if demand.chunks.reduce.any() and np.diff(flows.nodes.firsts).max() <= _MOST_NODES:
         found = _summed(trace, found, group)

@@ -17,6 +17,7 @@ from weft.algorithm import Buffer, Transfers, place
 from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._deps import Ordered, with_deps
 from weft.formats.chakra._flows import Flows, TraceFlow
+from weft.ragged import positions
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -114,5 +115,5 @@ def _counted(values: Int32) -> Int64:
     starts = np.flatnonzero(np.concatenate([[True], np.diff(ranked) != 0]))
     counts = np.diff(np.concatenate([starts, [len(values)]]))
     found = np.zeros(len(values), dtype=np.int64)
-    found[order] = np.arange(len(values)) - np.repeat(starts, counts)
+    found[order] = positions(counts)
     return found

@@ -13,6 +13,7 @@ from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._flows import SPREAD, Flows, TraceFlow
 from weft.formats.chakra._rows import COMM_RECV, COMM_SEND
 from weft.formats.imported import Hints
+from weft.ragged import offsets_of
 
 Int64 = NDArray[np.int64]
 
@@ -96,7 +97,7 @@ def _data_waits(trace: TraceFlow) -> tuple[list[int], list[int]]:
     """The nodes that each node may get data from: offsets, and nodes."""
     nodes = trace.nodes
     kept = nodes.carries & (nodes.kind[nodes.waits] != COMM_SEND)
-    offsets = np.concatenate([[0], np.cumsum(kept)])[nodes.offsets]
+    offsets = offsets_of(kept)[nodes.offsets]
     return offsets.tolist(), nodes.waits[kept].tolist()
 
 

@@ -11,9 +11,10 @@ from weft import _core
 from weft.algorithm import Transfers
 from weft.errors import InputError
 from weft.formats.chakra._attributes import Attributes
-from weft.formats.chakra._columns import OPTIONAL, ragged
+from weft.formats.chakra._columns import OPTIONAL
 from weft.formats.chakra._header import Header
 from weft.quoting import quoted
+from weft.ragged import offsets_of, ranges
 
 COMP, COMM_SEND, COMM_RECV = 4, 5, 6
 # Bits of the column `present`.
@@ -196,9 +197,9 @@ class Rows:
             counts = np.zeros(len(self.src), dtype=np.int64)
             for rows, lengths, _ in self._deps:
                 counts[rows] = lengths
-            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            offsets = offsets_of(counts)
             deps = np.zeros(offsets[-1], dtype=np.int64)
             for rows, lengths, values in self._deps:
-                deps[ragged(offsets[rows], lengths)] = values
+                deps[ranges(offsets[rows], lengths)] = values
             optional |= {"dep_offsets": offsets, "deps": deps}
         return Transfers(self.chunk, self.src, self.dst, self.reduce, **optional)

@@ -18,6 +18,7 @@ from weft.errors import InputError
 from weft.formats.claims import check_named, claim_limit, claimed_chunks
 from weft.formats.imported import Hints, Imported
 from weft.quoting import quoted
+from weft.ragged import offsets_of
 
 MOST_BYTES = 4 << 30
 NEEDED = ("chunk", "src", "dst", "reduce")
@@ -139,7 +140,7 @@ def _transfers(columns: dict[str, Sequence[str]], lines: list[int]) -> Transfers
     }
     if "deps" in columns:
         deps = _parsed(columns["deps"], "deps", _several, lines)
-        more["dep_offsets"] = np.cumsum([0, *map(len, deps)], dtype=np.int64)
+        more["dep_offsets"] = offsets_of([*map(len, deps)])
         more["deps"] = np.array([row for some in deps for row in some], dtype=np.int64)
     reduce = _parsed(columns["reduce"], "reduce", lambda cell: _TRUTH[cell.strip()], lines)
     return Transfers(

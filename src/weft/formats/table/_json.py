@@ -38,6 +38,7 @@ from weft.formats.claims import (
 from weft.formats.imported import Hints, Imported
 from weft.formats.table import _records as records
 from weft.quoting import brief, quoted
+from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 Int64 = NDArray[np.int64]
@@ -256,7 +257,7 @@ def _routes(record: records.RouteColumns, topology: Topology | None) -> Routes:
     lengths, links = _numbers("length", record.length), _numbers("links", record.links)
     checked_range("length", lengths, len(links) + 1)
     checked_range("links", links, topology.links if topology else 1 << 31)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = offsets_of(lengths)
     if offsets[-1] != len(links):
         raise InputError(f"lengths of {offsets[-1]} links in all, but there are {len(links)}")
     return Routes(offsets, links.astype(np.int32))
@@ -293,7 +294,7 @@ def _transfers(record: records.TransferColumns) -> Transfers:
     if record.dep_count is not None:
         counts = _numbers("dep_count", record.dep_count)
         checked_range("dep_count", counts, len(columns["deps"]) + 1)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = offsets_of(counts)
         if len(counts) != len(columns["chunk"]) or offsets[-1] != len(columns["deps"]):
             raise InputError("dep_count does not fit deps")
         columns["dep_offsets"] = offsets
