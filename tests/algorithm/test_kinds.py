@@ -18,7 +18,7 @@ from weft.cost import CostModel
 from weft.engine import simulate
 from weft.errors import FormatError, InputError
 from weft.formats.store._layout import Arrays
-from weft.formats.store.kinds import KINDS, Columns, Numbers, StoredKind, context, number
+from weft.formats.store.kinds import KINDS, StoredKind, Taken, context
 from weft.judge import verify
 from weft.judge.kinds import JUDGES, Progress, judges
 from weft.judge.table import judge_table
@@ -68,13 +68,13 @@ def judge_relay(algorithm: Algorithm, rows: RelayRows, _progress: Progress = Non
     return judge_table(algorithm)
 
 
-def taken(rows: RelayRows, _algorithm: Algorithm) -> tuple[Columns, Numbers]:
+def taken(rows: RelayRows, _algorithm: Algorithm) -> Taken:
     return {}, {"hops": rows.hops, "step": rows.step}
 
 
-def made(frame: Algorithm, _arrays: Arrays, numbers: Numbers) -> RelayRows:
+def made(frame: Algorithm, arrays: Arrays) -> RelayRows:
     network, _ = context(frame, ("broadcast",))
-    return RelayRows(number(numbers, "hops", 0, network.npus), number(numbers, "step", 1, 1 << 40))
+    return RelayRows(arrays.number("hops", 0, network.npus), arrays.number("step", 1, 1 << 40))
 
 
 @pytest.fixture

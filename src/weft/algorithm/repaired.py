@@ -162,9 +162,7 @@ def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> 
     Piece j of NPU t that NPU v does not get is ``(t * pieces + j) * npus + v``. A row that is lost
     for t takes with it all rows that pass on what it brings.
     """
-    whole = topology.whole
-    assert whole is not None
-    moves, npus = Translations.of(whole), whole.npus
+    moves, npus = Translations.of(topology.require_whole()), topology.npus
     row, by = crossing_failed(base, moves, topology)
     children = _children(base, pieces, npus)
     found = [np.unique(row * npus + by)]
@@ -225,9 +223,7 @@ def topology_of(algorithm: Algorithm) -> Topology:
 
 
 def moves_of(algorithm: Algorithm) -> Translations:
-    whole = topology_of(algorithm).whole
-    assert whole is not None
-    return Translations.of(whole)
+    return Translations.of(topology_of(algorithm).require_whole())
 
 
 def ranks_of(topology: Topology) -> Numbers:

@@ -100,8 +100,7 @@ def moved_chunks(
 
 def lost_chunks(base: SymmetricRows, topology: Topology, demand: Collective) -> Numbers:
     """The whole network's chunks of which some row would cross what is not there, ascending."""
-    assert topology.whole is not None
-    moves = Translations.of(topology.whole)
+    moves = Translations.of(topology.require_whole())
     rows, by = crossing_failed(base, moves, topology)
     return np.unique(moved_chunks(base, moves, demand.chunks_per_share, rows, by))
 

@@ -102,8 +102,7 @@ def _sends_of(demand: Collective, rank: int) -> ChunkClasses:
 
 def _is_part(topology: Topology) -> bool:
     """Whether all links are those of the network before failures, in the same order."""
-    whole = topology.whole
-    assert whole is not None
+    whole = topology.require_whole()
     left = _left_of(whole, topology)
     return all(
         np.array_equal(getattr(topology, name), getattr(whole, name)[left])
@@ -131,8 +130,7 @@ def _distances_from_removed(
         return 0.0
     amount = each.sum(axis=1).astype(np.int64)
     group = np.array(demand.group)
-    assert topology.whole is not None
-    return _distances(topology.whole, lengths, sorted(topology.removed), group, amount)
+    return _distances(topology.require_whole(), lengths, sorted(topology.removed), group, amount)
 
 
 def _distances(

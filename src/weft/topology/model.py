@@ -269,6 +269,12 @@ class Topology:
         whole = None if self.whole is None else self.whole.reversed()
         return replace(self, src=self.dst, dst=self.src, copying=frozenset(), whole=whole)
 
+    def require_whole(self) -> Topology:
+        """The network before failures; raises TopologyError if there is none."""
+        if self.whole is None:
+            raise TopologyError(f"{self.name}: what it was before failures is not known")
+        return self.whole
+
     def with_links(self, *, bandwidth: int | None = None, latency: int | None = None) -> Topology:
         """The same network with one bandwidth (B/s) or one latency (ps) on all links."""
         changed = self

@@ -145,7 +145,7 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
         read_timing(directory, columns, topology),
         MappingProxyType(directory.provenance),
     )
-    return replace(frame, rows=kind.make(frame, arrays, directory.numbers))
+    return replace(frame, rows=kind.make(frame, arrays))
 
 
 def _whole_numbers(arrays: Arrays, names: Iterable[str], prefix: str = "") -> Columns:

@@ -32,6 +32,7 @@ TYPES = {
     for name in ("bool", "uint8", "uint16", "uint32", "int32", "int64")
 }
 Column = NDArray[Any] | LogFile
+Types = Mapping[str, type[np.generic]]
 LOG = "log"  # first of all arrays, and the only one without a checksum
 _HEAD = struct.Struct("<8sIIQQ")
 _PIECE = 64 << 20  # an interrupt waits for one piece to be written
@@ -111,9 +112,11 @@ def _write_at(descriptor: int, place: int, data: memoryview) -> None:
 
 
 class Arrays(dict[str, NDArray[Any]]):
-    """The arrays of a store, by name, and its log if it has one."""
+    """The arrays of a store, by name, its log if it has one, and numbers that rows say besides."""
 
-    log: LogFile | None = None
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self.numbers = numbers
+        self.log: LogFile | None = None
 
     def __missing__(self, name: str) -> NDArray[Any]:
         raise InputError(f"the array {name} is missing")
@@ -124,6 +127,17 @@ class Arrays(dict[str, NDArray[Any]]):
         if column.dtype != np.dtype(kind):
             raise InputError(f"the array {name} is of {column.dtype}; expected {np.dtype(kind)}")
         return column
+
+    def columns(self, types: Types, prefix: str = "") -> dict[str, Any]:
+        """Arrays that must be of these types, under their names without the prefix."""
+        return {name: self.typed(f"{prefix}{name}", kind) for name, kind in types.items()}
+
+    def number(self, name: str, least: int, most: int) -> int:
+        """One of the numbers, which must lie between these."""
+        value = self.numbers.get(name)
+        if value is None or not least <= value <= most:
+            raise InputError(f"{name} is {value}; expected {least} to {most}")
+        return value
 
 
 def opened(path: Path) -> tuple[Directory, Arrays, int]:
@@ -198,7 +212,7 @@ def _arrays(descriptor: int, path: Path, directory: Directory, end: int) -> Arra
         f"{path}: reading it",
         sum(entry.bytes for entry in directory.arrays if entry.name != LOG),
     )
-    arrays = Arrays()
+    arrays = Arrays(directory.numbers)
     for entry in directory.arrays:
         if entry.name == LOG:
             arrays.log = LogFile(descriptor, entry.place, entry.length, path)

@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, RepairedRows, SymmetricRows, Timing
+from weft.algorithm.repaired import Patched
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge.kinds import Progress, judges
 from weft.judge.kinds.symmetric import judge_symmetric
-from weft.judge.table import LISTED, judge_table, link_at_removed
+from weft.judge.table import LISTED, judge_table, link_at_removed, malformed_column
 from weft.judge.translations import apart, moved
 from weft.judge.verdict import Verdict
 from weft.topology.model import Topology
@@ -31,8 +32,6 @@ def judge_repaired(algorithm: Algorithm, rows: RepairedRows, _progress: Progress
     wrong = _malformed(rows, demand, topology)
     if wrong is not None:
         return Verdict(False, wrong, "structure")
-    whole = topology.whole
-    assert whole is not None
     pieces, longest = demand.chunks_per_share, demand.largest_chunk
     verdict = judge_base(algorithm, rows.base, "all-gather")
     if not verdict:
@@ -40,7 +39,7 @@ def judge_repaired(algorithm: Algorithm, rows: RepairedRows, _progress: Progress
     lost = _lost(rows.base, topology, pieces)
     if lost is None:
         return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
-    begin = end_of_base(rows.base, whole, longest)
+    begin = end_of_base(rows.base, topology.require_whole(), longest)
     verdict = _judge_patch(rows, topology, cost, longest, lost, begin)
     if verdict and len(rows) <= LISTED:
         return judge_table(algorithm)
@@ -50,8 +49,7 @@ def judge_repaired(algorithm: Algorithm, rows: RepairedRows, _progress: Progress
 def judge_base(algorithm: Algorithm, base: SymmetricRows, kind: str) -> Verdict:
     """Judge the base on the whole network, with every chunk as long as the longest."""
     demand, timing = algorithm.demands[0], algorithm.require_timing()
-    whole = timing.topology.whole
-    assert whole is not None
+    whole = timing.topology.require_whole()
     pieces, longest = demand.chunks_per_share, demand.largest_chunk
     size = longest * pieces * whole.npus
     full = Collective(kind, tuple(range(whole.npus)), size, pieces, None, longest)
@@ -71,24 +69,33 @@ def _malformed(rows: RepairedRows, demand: Collective, topology: Topology) -> st
         return "repaired rows are of all NPUs that are left, in order, and of chunks with bytes"
     if rows.both != (demand.kind == "all-reduce"):
         return "repaired rows are twice as many for an all-reduce, and only then"
-    for name, column, kind, end in (
-        ("chunk", rows.chunk, np.int32, demand.chunk_count),
-        ("link", rows.link, np.int32, topology.links),
-        ("start", rows.start, np.int64, 1 << 62),
-    ):
-        if column.ndim != 1 or column.dtype != kind or len(column) != len(rows.chunk):
-            return f"column '{name}' of the patch has another type or length than expected"
-        if len(column) and not 0 <= int(column.min()) <= int(column.max()) < end:
-            return f"column '{name}' of the patch has a value outside 0 to {end - 1}"
-    if not len(rows.base.start) or rows.base.start[0] != 0 or not len(rows.chunk):
-        return "repaired rows have a base that starts at 0, and a patch"
-    wrong = unlike_before(topology)
+    if not len(rows.base.start) or rows.base.start[0] != 0:
+        return "repaired rows have a base that starts at 0"
+    wrong = malformed_patch(rows, demand, topology, np.int32) or unlike_before(topology)
     if wrong is None and demand.kind != "all-gather":
         kept = _keys(topology)
         turned = kept[[1, 0, 2, 3]]
         if len(np.unique(np.concatenate([kept, turned], axis=1), axis=1).T) != topology.links:
             return f"links without a twin the other way; {demand.kind} needs them to run backwards"
     return wrong
+
+
+def malformed_patch(
+    rows: Patched, demand: Collective, topology: Topology, chunk_type: type[np.generic]
+) -> str | None:
+    """What is wrong with the columns of the patch and the numbers in them, if anything."""
+    for name, column, kind, end in (
+        ("chunk", rows.chunk, chunk_type, demand.chunk_count),
+        ("link", rows.link, np.int32, topology.links),
+        ("start", rows.start, np.int64, 1 << 62),
+    ):
+        if (wrong := malformed_column(name, column, kind)) is not None:
+            return f"{wrong}, in the patch"
+        if len(column) != len(rows.chunk) or not len(column):
+            return "the patch has no rows, or columns that differ in length"
+        if not 0 <= int(column.min()) <= int(column.max()) < end:
+            return f"column '{name}' of the patch has a value outside 0 to {end - 1}"
+    return None
 
 
 def unlike_before(topology: Topology) -> str | None:
@@ -164,10 +171,10 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
 
 def failed_sources(topology: Topology) -> dict[int, Numbers]:
     """Where links that failed began, by how far they led."""
-    assert topology.whole is not None
+    whole = topology.require_whole()
     there = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
     failed: dict[int, list[int]] = {}
-    for src, dst in zip(topology.whole.src.tolist(), topology.whole.dst.tolist(), strict=True):
+    for src, dst in zip(whole.src.tolist(), whole.dst.tolist(), strict=True):
         if (src, dst) not in there:
             step = int(apart(topology.dimensions, np.array([src]), np.array([dst]))[0])
             failed.setdefault(step, []).append(src)

@@ -12,8 +12,14 @@ from weft.algorithm import Algorithm, RepairedExchange, Routes, SymmetricRows, T
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
 from weft.judge.kinds import Progress, judges
-from weft.judge.kinds.repaired import end_of_base, failed_sources, judge_base, unlike_before
-from weft.judge.table import LISTED, judge_table, malformed_column
+from weft.judge.kinds.repaired import (
+    end_of_base,
+    failed_sources,
+    judge_base,
+    malformed_patch,
+    unlike_before,
+)
+from weft.judge.table import LISTED, judge_table
 from weft.judge.translations import apart, moved
 from weft.judge.verdict import Verdict
 from weft.topology.model import Topology
@@ -35,8 +41,7 @@ def judge_repaired_exchange(
     wrong = _malformed(rows, demand, topology)
     if wrong is not None:
         return Verdict(False, wrong, "structure")
-    whole = topology.whole
-    assert whole is not None
+    whole = topology.require_whole()
     pieces, longest = demand.chunks_per_share, demand.largest_chunk
     verdict = judge_base(algorithm, rows.base, "all-to-all")
     if not verdict:
@@ -59,21 +64,8 @@ def _malformed(rows: RepairedExchange, demand: Collective, topology: Topology) -
     if demand.kind != "all-to-all" or demand.parts is not None:
         return f"a repaired exchange is an all-to-all in equal shares, not this {demand.kind}"
     if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
-        return (
-            "a repaired exchange is of all NPUs that are left, in order, in chunks with bytes"
-        )
-    for name, column, kind, end in (
-        ("chunk", rows.chunk, np.int64, demand.chunk_count),
-        ("link", rows.link, np.int32, topology.links),
-        ("start", rows.start, np.int64, 1 << 62),
-    ):
-        if (wrong := malformed_column(name, column, kind)) is not None:
-            return f"{wrong}, in the patch"
-        if len(column) != len(rows.chunk) or not len(column):
-            return "the patch has no rows, or columns that differ in length"
-        if not 0 <= int(column.min()) <= int(column.max()) < end:
-            return f"column '{name}' of the patch has a value outside 0 to {end - 1}"
-    return unlike_before(topology)
+        return "a repaired exchange is of all NPUs that are left, in order, in chunks with bytes"
+    return malformed_patch(rows, demand, topology, np.int64) or unlike_before(topology)
 
 
 def _lost(base: SymmetricRows, topology: Topology) -> tuple[Numbers, Numbers]:

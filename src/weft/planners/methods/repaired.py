@@ -98,8 +98,7 @@ def plan_repaired(problem: Problem) -> Algorithm | None:
 def _of_whole(problem: Problem, kind: str) -> tuple[SymmetricRows, int]:
     """The plan of the whole network for chunks that are all as long as the longest; its time."""
     topology, demand = problem.topology, problem.demand
-    whole, pieces = topology.whole, demand.chunks_per_share
-    assert whole is not None
+    whole, pieces = topology.require_whole(), demand.chunks_per_share
     full = Collective.of(
         kind, range(whole.npus), demand.largest_chunk * pieces * whole.npus, pieces
     )
@@ -188,10 +187,9 @@ def _seen_from_source(
     keys: NDArray[np.int64], topology: Topology, demand: Collective
 ) -> NDArray[np.int64]:
     """Which of NPU 0's chunks those of the whole network are moved from."""
-    assert topology.whole is not None
     pair, piece = np.divmod(keys, demand.chunks_per_share)
     src, dst = np.divmod(pair, topology.npus)
-    away = Translations.of(topology.whole).between(src, dst)
+    away = Translations.of(topology.require_whole()).between(src, dst)
     return away * demand.chunks_per_share + piece
 
 

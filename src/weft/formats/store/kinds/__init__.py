@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from weft.algorithm import Algorithm, Rows, UnnamedFile
 from weft.collective import Collective
 from weft.errors import InputError
-from weft.formats.store._layout import Arrays, Column
+from weft.formats.store._layout import Arrays, Column, Types
 from weft.registry import Registry
 from weft.topology.model import Topology
 
 Columns = dict[str, Column]
-Numbers = dict[str, int]
-Types = Mapping[str, type[np.generic]]
+Taken = tuple[Columns, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -30,15 +27,15 @@ class StoredKind:
         Arrays and numbers that say all of some rows, given these and their algorithm; a log comes
         first.
     make
-        Rows from arrays and numbers of a file. It also gets the algorithm without its rows.
+        Rows from the algorithm without its rows, and from arrays and numbers of a file.
     of_one
         Whether they are those of one NPU's chunks in an All-to-All, and stand for those of all.
     file
         The file without a name in which the log of some rows lies, if it does.
     """
 
-    take: Callable[[Any, Algorithm], tuple[Columns, Numbers]]
-    make: Callable[[Algorithm, Arrays, Numbers], Rows]
+    take: Callable[[Any, Algorithm], Taken]
+    make: Callable[[Algorithm, Arrays], Rows]
     of_one: bool = False
     file: Callable[[Any], UnnamedFile | None] = lambda _rows: None
 
@@ -46,22 +43,9 @@ class StoredKind:
 KINDS: Registry[StoredKind] = Registry("kind of rows", "weft.formats.store.kinds")
 
 
-def number(numbers: Numbers, name: str, least: int, most: int) -> int:
-    """One of the numbers of a file, which must lie between these."""
-    value = numbers.get(name)
-    if value is None or not least <= value <= most:
-        raise InputError(f"{name} is {value}; expected {least} to {most}")
-    return value
-
-
 def columns_of(rows: Rows, types: Types, prefix: str = "") -> Columns:
     """Attributes of rows as arrays of these types."""
     return {f"{prefix}{name}": getattr(rows, name).astype(kind) for name, kind in types.items()}
-
-
-def typed_columns(arrays: Arrays, types: Types, prefix: str = "") -> dict[str, Any]:
-    """The same arrays from a file."""
-    return {name: arrays.typed(f"{prefix}{name}", kind) for name, kind in types.items()}
 
 
 def context(

@@ -7,18 +7,8 @@ import numpy as np
 from weft.algorithm import Algorithm, PeriodicRows
 from weft.errors import InputError
 from weft.formats.claims import checked_range
-from weft.formats.store._layout import Arrays
-from weft.formats.store.kinds import (
-    KINDS,
-    Columns,
-    Numbers,
-    StoredKind,
-    Types,
-    columns_of,
-    context,
-    number,
-    typed_columns,
-)
+from weft.formats.store._layout import Arrays, Types
+from weft.formats.store.kinds import KINDS, StoredKind, Taken, columns_of, context
 from weft.units import CLOCK_PS
 
 _TYPES: Types = {
@@ -30,13 +20,13 @@ _TYPES: Types = {
 }
 
 
-def _take(rows: PeriodicRows, _algorithm: Algorithm) -> tuple[Columns, Numbers]:
+def _take(rows: PeriodicRows, _algorithm: Algorithm) -> Taken:
     return columns_of(rows, _TYPES), {"period": rows.period}
 
 
-def _make(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> PeriodicRows:
+def _make(frame: Algorithm, arrays: Arrays) -> PeriodicRows:
     network, demand = context(frame, ("all-reduce",), custom=True)
-    columns = typed_columns(arrays, _TYPES)
+    columns = arrays.columns(_TYPES)
     if len({len(columns[name]) for name in ("link", "reduce", "start")}) > 1:
         raise InputError("the columns of the rows differ in length")
     for name, end in (("offsets", len(columns["link"])), ("first", len(demand.chunks))):
@@ -47,7 +37,7 @@ def _make(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> PeriodicRows:
         raise InputError("the trees do not fit their chunks or the network")
     checked_range("link", columns["link"], network.links)
     checked_range("start", columns["start"], CLOCK_PS)
-    period = number(numbers, "period", 0, CLOCK_PS // max(len(demand.chunks), 1))
+    period = arrays.number("period", 0, CLOCK_PS // max(len(demand.chunks), 1))
     return PeriodicRows(period=period, **columns)
 
 

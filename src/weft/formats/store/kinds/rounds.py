@@ -8,15 +8,15 @@ from weft.algorithm import Algorithm, RoundLog
 from weft.algorithm.rounds import NARROW_CHUNKS
 from weft.errors import InputError
 from weft.formats.store._layout import LOG, Arrays
-from weft.formats.store.kinds import KINDS, Columns, Numbers, StoredKind, context, number
+from weft.formats.store.kinds import KINDS, StoredKind, Taken, context
 from weft.units import CLOCK_PS
 
 
-def _take(rows: RoundLog, _algorithm: Algorithm) -> tuple[Columns, Numbers]:
+def _take(rows: RoundLog, _algorithm: Algorithm) -> Taken:
     return {LOG: rows.log, "offsets": rows.offsets}, {"slot": rows.slot, "count": rows.count}
 
 
-def _make(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RoundLog:
+def _make(frame: Algorithm, arrays: Arrays) -> RoundLog:
     """What lies in the log is left to those who read it; where its rounds lie is checked here."""
     network, demand = context(frame, ("all-gather", "reduce-scatter", "all-reduce"))
     if network.switches:
@@ -33,8 +33,8 @@ def _make(frame: Algorithm, arrays: Arrays, numbers: Numbers) -> RoundLog:
             f"round {bad} has {sizes[bad]} bytes; expected a multiple of 8, at least {bitmap}"
         )
     width = 2 if demand.chunk_count <= NARROW_CHUNKS else 4
-    slot = number(numbers, "slot", 1, CLOCK_PS // max(len(sizes), 1))
-    count = number(numbers, "count", 0, (len(log) - bitmap * len(sizes)) // width)
+    slot = arrays.number("slot", 1, CLOCK_PS // max(len(sizes), 1))
+    count = arrays.number("count", 0, (len(log) - bitmap * len(sizes)) // width)
     return RoundLog(slot, count, log, offsets, 2 if demand.kind == "all-reduce" else 1)
 
 

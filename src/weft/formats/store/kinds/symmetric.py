@@ -8,15 +8,7 @@ from weft.algorithm import Algorithm, SymmetricRows
 from weft.errors import InputError
 from weft.formats.claims import checked_range
 from weft.formats.store._layout import Arrays
-from weft.formats.store.kinds import (
-    KINDS,
-    Columns,
-    Numbers,
-    StoredKind,
-    columns_of,
-    context,
-    typed_columns,
-)
+from weft.formats.store.kinds import KINDS, StoredKind, Taken, columns_of, context
 from weft.units import CLOCK_PS
 
 TYPES: dict[str, type[np.generic]] = {
@@ -29,11 +21,11 @@ TYPES: dict[str, type[np.generic]] = {
 _SERVED = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 
 
-def _take(rows: SymmetricRows, _algorithm: Algorithm) -> tuple[Columns, Numbers]:
+def _take(rows: SymmetricRows, _algorithm: Algorithm) -> Taken:
     return columns_of(rows, TYPES), {}
 
 
-def _make(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> SymmetricRows:
+def _make(frame: Algorithm, arrays: Arrays) -> SymmetricRows:
     network, demand = context(frame, _SERVED)
     if not network.translates or demand.group != tuple(range(network.npus)):
         raise InputError("symmetric rows are for all NPUs of a network that translates onto itself")
@@ -42,7 +34,7 @@ def _make(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> SymmetricRows:
 
 def own_rows(arrays: Arrays, prefix: str, chunks: int, npus: int) -> SymmetricRows:
     """The rows of one NPU, which has so many chunks."""
-    columns = typed_columns(arrays, TYPES, prefix)
+    columns = arrays.columns(TYPES, prefix)
     if len({len(column) for column in columns.values()}) > 1:
         raise InputError("the columns of the rows differ in length")
     for name, end in (("chunk", chunks), ("src", npus), ("dst", npus), ("start", CLOCK_PS)):

@@ -5,20 +5,20 @@ from __future__ import annotations
 from weft.algorithm import COLUMN_TYPES, Algorithm, Transfers
 from weft.formats.rows import check_rows, standard_columns
 from weft.formats.store._layout import Arrays
-from weft.formats.store.kinds import KINDS, Columns, Numbers, StoredKind, typed_columns
+from weft.formats.store.kinds import KINDS, StoredKind, Taken
 
 _REQUIRED = ("chunk", "src", "dst", "reduce")  # columns that every table has
 
 
-def _take(rows: Transfers, algorithm: Algorithm) -> tuple[Columns, Numbers]:
+def _take(rows: Transfers, algorithm: Algorithm) -> Taken:
     table = standard_columns(rows)
     _check(algorithm, table)
     return dict(table.columns()), {}
 
 
-def _make(frame: Algorithm, arrays: Arrays, _numbers: Numbers) -> Transfers:
+def _make(frame: Algorithm, arrays: Arrays) -> Transfers:
     there = {n: kind for n, kind in COLUMN_TYPES.items() if n in _REQUIRED or n in arrays}
-    table = Transfers(**typed_columns(arrays, there))
+    table = Transfers(**arrays.columns(there))
     _check(frame, table)
     return table
 
