@@ -154,8 +154,10 @@ class _Climb:
         """Try options one after the other, until some in a row bring nothing."""
         misses = 0
         for i in path:
-            option, least = self.options[i], self.known if self.best is None else self.best.time
-            if option.forecast * WORTH >= min(least, self.known):
+            option, least = self.options[i], self.known
+            if self.best is not None:
+                least = min(least, self.best.time)
+            if least < NEVER and option.forecast * WORTH >= least:
                 continue
             patience = _PATIENCE if self.spent > _LITTLE_WORK else _MORE_PATIENCE
             if option.forecast == 0:
