@@ -23,7 +23,9 @@ _SAY_ALL = ("weft", "table")  # formats that say by themselves what they are of
 
 def is_file(method: str) -> bool:
     """Whether a method is a file or a folder of traces; names of methods have no dots."""
-    return method not in method_names() and ("/" in method or "." in method or Path(method).exists())
+    return method not in method_names() and (
+        "/" in method or "." in method or Path(method).exists()
+    )
 
 
 def own_algorithm(

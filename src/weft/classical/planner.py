@@ -16,7 +16,7 @@ from weft.engine import simulate
 from weft.errors import UnreachableError
 from weft.planners.chunking import WORTH, ladders
 from weft.planners.planner import Planner, add
-from weft.planners.problem import Problem
+from weft.planners.problem import MET, Problem
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -34,7 +34,6 @@ _HOPE = 1.5  # up to so many, what could only get so near to the best is still f
 # others, some take long to find out what they send.
 _MOST_PAIRS, _MOST_PAIRS_SWITCHED = 1 << 17, 1 << 14
 _PATIENCE = 2  # numbers of chunks in a row that may bring nothing
-_PER_MILLION = 1 + 1e-6  # what is nearer to its bound than this meets it
 
 Floats = NDArray[np.float64]
 
@@ -86,16 +85,34 @@ class Classical(Planner):
             tried = _Climb(self, problem).run()
             least = min(algorithm.time for algorithm in tried)
             return next(algorithm for algorithm in tried if algorithm.time <= least * WORTH)
-        pairs = sum(demand.ranks**2 for demand in problem.demands)
-        few = pairs <= _FEW_PAIRS
-        if pairs > (_MOST_PAIRS_SWITCHED if problem.topology.switches else _MOST_PAIRS):
+        if _is_too_large(problem):
             return None
-        below = NEVER if best is None else best.time if few else round(best.time / WORTH)
-        steps = [step for ladder in ladders(problem) for step in ladder]
-        if all(step.bound * _PER_MILLION >= below for step in steps):
-            return None
-        tried = _Climb(self, problem, below, _HOPE if few else 1).run()
+        hope = _HOPE if _pairs(problem) <= _FEW_PAIRS else 1
+        tried = _Climb(self, problem, _below(problem, best), hope).run()
         return min(tried, key=lambda algorithm: algorithm.time, default=None)
+
+    def can_improve(self, problem: Problem, best: Algorithm) -> bool:
+        if _is_too_large(problem):
+            return False
+        below = _below(problem, best)
+        return any(step.bound * MET < below for ladder in ladders(problem) for step in ladder)
+
+
+def _pairs(problem: Problem) -> int:
+    """Pairs of NPUs that may exchange something."""
+    return sum(demand.ranks**2 for demand in problem.demands)
+
+
+def _is_too_large(problem: Problem) -> bool:
+    most = _MOST_PAIRS_SWITCHED if problem.topology.switches else _MOST_PAIRS
+    return _pairs(problem) > most
+
+
+def _below(problem: Problem, best: Algorithm | None) -> int:
+    """Picoseconds: a plan that takes as long is of no use beside the best so far."""
+    if best is None:
+        return NEVER
+    return best.time if _pairs(problem) <= _FEW_PAIRS else round(best.time / WORTH)
 
 
 def add_classical(

@@ -45,13 +45,21 @@ def options(problem: Problem) -> list[Option]:
     """
     if not any(problem.free):
         return [Option(problem, 0, 0)]
-    known = problem.task.options
-    if not known:
-        known += [(one.task, forecast, work) for one, forecast, work in _options(problem)]
+    memo = problem.task.memo
+    if "options" not in memo:
+        memo["options"] = [(one.task, forecast, work) for one, forecast, work in _options(problem)]
     return [
         Option(replace(problem, task=task, free=()), forecast, work)
-        for task, forecast, work in known
+        for task, forecast, work in memo["options"]
     ]
+
+
+def least_bound(problem: Problem) -> int:
+    """A time that no plan can beat in any number of chunks that is sensible."""
+    tasks = [option.problem.task for option in options(problem)]
+    if problem.task.is_symmetric:
+        return min(task.floor for task in tasks)
+    return min(task.bound for task in tasks)
 
 
 def _options(problem: Problem) -> Iterator[tuple[Problem, float, int]]:
@@ -108,6 +116,13 @@ def ladders(problem: Problem) -> list[list[Problem]]:
     """
     if not any(problem.free):
         return [[problem]]
+    memo = problem.task.memo
+    if "ladders" not in memo:
+        memo["ladders"] = [[step.task for step in ladder] for ladder in _ladders(problem)]
+    return [[replace(problem, task=task, free=()) for task in ladder] for ladder in memo["ladders"]]
+
+
+def _ladders(problem: Problem) -> list[list[Problem]]:
     steps = [
         _ladder(problem.topology, demand, problem.cost) if free else {1: demand}
         for demand, free in zip(problem.demands, problem.free, strict=True)
