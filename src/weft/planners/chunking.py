@@ -122,6 +122,19 @@ def ladders(problem: Problem) -> list[list[Problem]]:
     return [[replace(problem, task=task, free=()) for task in ladder] for ladder in memo["ladders"]]
 
 
+def is_cut_of(problem: Problem, demands: Sequence[Collective]) -> bool:
+    """Whether these are the problem's collectives, in other chunks at most where they are free."""
+    if len(demands) != len(problem.demands):
+        return False
+    free = problem.free or [False] * len(demands)
+    same = all(
+        one == asked
+        or (any_number and replace(one, chunks_per_share=asked.chunks_per_share) == asked)
+        for one, asked, any_number in zip(demands, problem.demands, free, strict=True)
+    )
+    return same or any(s.demands == tuple(demands) for ladder in ladders(problem) for s in ladder)
+
+
 def _ladders(problem: Problem) -> list[list[Problem]]:
     steps = [
         _ladder(problem.topology, demand, problem.cost) if free else {1: demand}

@@ -10,6 +10,7 @@ from weft.algorithm import Algorithm
 from weft.clock import check_clock
 from weft.errors import InputError, PlannerError, UnreachableError, WeftError
 from weft.judge import verify
+from weft.planners.chunking import is_cut_of
 from weft.planners.listed import timed
 from weft.planners.planner import PLANNERS, Planner, guarded
 from weft.planners.problem import Problem
@@ -158,7 +159,7 @@ def _answer(problem: Problem, planner: Planner, best: Algorithm | None) -> Algor
     found = guarded(planner, planner.search, problem, best)
     if found is None or not planner.judged:
         return found
-    if found.demands not in problem.task.cuts:
+    if not is_cut_of(problem, found.demands):
         raise PlannerError(f"method {planner.name} plans other collectives than it is asked for")
     if found.topology is not problem.topology or found.cost != problem.cost:
         raise PlannerError(f"method {planner.name} plans for another network or cost model")
