@@ -10,8 +10,8 @@ from weft import _core
 from weft.algorithm import Algorithm
 from weft.engine import simulate
 from weft.errors import PlannerError, WeftError
-from weft.planners.chunking import climb, least_bound, options
-from weft.planners.problem import AUTO, MET, Problem
+from weft.planners.chunking import climb, leaves_a_gap, options
+from weft.planners.problem import AUTO, Problem
 from weft.registry import Registry
 
 P = ParamSpec("P")
@@ -91,7 +91,7 @@ class Planner(ABC):
 
     def can_improve(self, problem: Problem, best: Algorithm) -> bool:
         """Whether a plan with any number of chunks may take less time than the best so far."""
-        return best.time > least_bound(problem) * MET
+        return leaves_a_gap(problem, best.time)
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """The best plan over numbers of chunks, where they are free; None if none may be better."""
