@@ -98,12 +98,13 @@ def climb(
     plan
         Plans an option; None where that is not worth it.
     known
-        The best that others found: what can hardly beat it is not tried.
+        The best that others found: beyond the first option, what can hardly beat it is not tried.
     """
     promising = min(option.forecast for option in tried) * WORTH
     first = next(i for i, option in enumerate(tried) if option.forecast <= promising)
     search = _Climb(tried, plan, NEVER if known is None else known.time)
-    search.along(range(first, len(tried)))
+    search.try_one(tried[first])
+    search.along(range(first + 1, len(tried)))
     search.along(range(first - 1, -1, -1))
     return search.best
 
@@ -192,12 +193,16 @@ class _Climb:
                 patience = 1  # nothing says that more may be better
             if misses >= patience or (self.spent and self.spent + option.work > _MOST_WORK):
                 return
-            tried = self.plan(option.problem)
-            self.spent += option.work
-            if tried is not None and (self.best is None or tried.time * WORTH < self.best.time):
-                self.best, misses = tried, 0
-            else:
-                misses += 1
+            misses = 0 if self.try_one(option) else misses + 1
+
+    def try_one(self, option: Option) -> bool:
+        """Plan an option; whether that is worth it."""
+        tried = self.plan(option.problem)
+        self.spent += option.work
+        if tried is None or (self.best is not None and tried.time * WORTH >= self.best.time):
+            return False
+        self.best = tried
+        return True
 
 
 def _counts(topology: Topology, collective: Collective, cost: CostModel) -> list[int]:

@@ -11,7 +11,7 @@ from weft.clock import check_clock
 from weft.errors import InputError, PlannerError, UnreachableError, WeftError
 from weft.judge import verify
 from weft.planners.chunking import is_cut_of
-from weft.planners.listed import timed
+from weft.planners.listed import Listed, timed
 from weft.planners.planner import PLANNERS, Planner, guarded
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
@@ -118,7 +118,7 @@ def _may_plan(
     """Whether a planner fits; what does not is only said where it was asked for by name."""
     if best is not None and not guarded(planner, planner.can_improve, problem, best):
         return False
-    if problem.is_auto and problem.task.is_too_large_for_tables and planner.rank > 40:
+    if problem.is_auto and problem.task.is_too_large_for_tables and isinstance(planner, Listed):
         return True  # `fits` would need a table of chunks; `search` sees first how large it is
     reason = guarded(planner, planner.fits, problem)
     if reason is not None and not problem.is_auto:

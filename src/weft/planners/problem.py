@@ -21,8 +21,8 @@ from weft.units import NEVER
 
 AUTO = "auto"
 
-MET = 1 + 1e-5
-"""What is nearer to its bound than this meets it: less than sizes that do not divide cost."""
+MET = 1 + 1e-6
+"""What is nearer to its bound than this meets it."""
 _MOST_LISTED = 1 << 20  # chunks of which a table is made only to bound them
 
 
