@@ -16,7 +16,7 @@ from weft.engine import simulate
 from weft.errors import UnreachableError
 from weft.planners.chunking import WORTH, ladders
 from weft.planners.planner import Planner, add
-from weft.planners.problem import MET, Problem
+from weft.planners.problem import ROUNDED, Problem
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -95,7 +95,7 @@ class Classical(Planner):
         if _is_too_large(problem):
             return False
         below = _below(problem, best)
-        return any(step.bound * MET < below for ladder in ladders(problem) for step in ladder)
+        return any(step.bound + ROUNDED < below for ladder in ladders(problem) for step in ladder)
 
 
 def _pairs(problem: Problem) -> int:

@@ -11,7 +11,7 @@ from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, all_reduce_of
 from weft.cost import CostModel
-from weft.planners.problem import MET, Problem
+from weft.planners.problem import ROUNDED, Problem
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -58,8 +58,8 @@ def leaves_a_gap(problem: Problem, time: int) -> bool:
     """Whether a plan in some number of chunks that is sensible may take less than this."""
     tasks = (option.problem.task for option in options(problem))
     if problem.task.is_symmetric:
-        return any(time > task.floor * MET for task in tasks)
-    return any(time > task.bound * MET for task in tasks)
+        return any(time > task.floor + ROUNDED for task in tasks)
+    return any(time > task.bound + ROUNDED for task in tasks)
 
 
 def _options(problem: Problem) -> Iterator[tuple[Problem, float, int]]:

@@ -21,8 +21,8 @@ from weft.units import NEVER
 
 AUTO = "auto"
 
-MET = 1 + 1e-6
-"""What is nearer to its bound than this meets it."""
+ROUNDED = 1
+"""Picoseconds by which a bound may be rounded down: what is no farther from it meets it."""
 _MOST_LISTED = 1 << 20  # chunks of which a table is made only to bound them
 
 
