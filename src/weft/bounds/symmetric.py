@@ -147,7 +147,8 @@ def _distances(
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     ends = np.tile(to, len(sources)).astype(np.int32)
     amounts = np.tile(amount, len(sources))
-    return _core.shortest_routing(topology.core, lengths, offsets, ends, amounts, 1)[0]
+    flows = _core.Flows(offsets=offsets, dst=ends, amount=amounts)
+    return _core.shortest_routing(topology.core, lengths, flows, threads=1)[0]
 
 
 def _lengths(topology: Topology, links: Carriers) -> Iterator[Lengths]:

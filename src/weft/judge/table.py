@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
+from weft.cost import CostModel
 from weft.errors import InputError
 from weft.judge.verdict import Verdict
 from weft.judge.wording import word
@@ -88,28 +87,16 @@ def malformed_column(
 
 
 def _judge(algorithm: Algorithm) -> _core.Violation | None:
-    columns: dict[str, Any] = dict.fromkeys(COLUMN_TYPES)
-    for name, column in algorithm.transfers.columns().items():
-        columns[name] = np.ascontiguousarray(column)
-    chunks, topology, routes = algorithm.chunks, algorithm.topology, algorithm.routes
-    removed = np.zeros(0, dtype=np.bool_)
-    if topology is not None and topology.removed:
-        removed = np.zeros(topology.npus, dtype=np.bool_)
-        removed[list(topology.removed)] = True
+    topology, routes, timing, removed = algorithm.topology, algorithm.routes, None, None
+    if topology is not None:
+        cost = algorithm.cost or CostModel()
+        timing = _core.Timing(topology.core, cost.core, None if routes is None else routes.core)
+        removed = np.isin(np.arange(topology.npus), list(topology.removed))
     return _core.judge(
         npus=_npus(algorithm),
-        **columns,
-        sizes=chunks.bytes,
-        pre=chunks.pre,
-        post=chunks.post,
-        reach=chunks.reach,
-        reduction=chunks.reduce,
-        set_offsets=chunks.set_offsets,
-        set_members=chunks.set_members,
-        network=topology.core if topology is not None else None,
-        cost=algorithm.cost.core if algorithm.cost is not None else None,
-        route_offsets=np.ascontiguousarray(routes.offsets) if routes is not None else None,
-        route_links=np.ascontiguousarray(routes.links) if routes is not None else None,
+        rows=algorithm.transfers.core,
+        chunks=algorithm.chunks.core,
+        timing=timing,
         removed=removed,
     )
 

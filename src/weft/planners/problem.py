@@ -187,6 +187,10 @@ class Problem:
         """See `Task.bound`."""
         return self.task.bound
 
+    def search(self, goal: int = 0) -> _core.Search:
+        """For the kernels: how to search for a plan that takes no less than `goal`."""
+        return _core.Search(seed=self.seed, goal=goal, threads=self.threads, progress=self.progress)
+
     @property
     def kinds(self) -> set[str]:
         """Names of the patterns."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
@@ -50,27 +48,9 @@ def _in_shares(problem: Problem) -> bool:
 def spread(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     """Plan chunks that are copied, each taken for the largest."""
     slot, goal = chunks.largest, goal_of(problem, topology, chunks)
-    sizes = chunks.set_sizes[chunks.pre]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    inner = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-    holders = chunks.set_members[np.repeat(chunks.set_offsets[chunks.pre], sizes) + inner]
     problem.planning("matching", len(chunks))
-    planned = _core.match(
-        topology.core,
-        problem.cost.core,
-        slot,
-        offsets,
-        holders,
-        chunks.post,
-        chunks.reach,
-        chunks.set_offsets,
-        chunks.set_members,
-        problem.seed,
-        goal,
-        problem.threads,
-        problem.progress,
-    )
-    if planned[-1] == NEVER:
+    planned = _core.match(topology.core, problem.cost.core, chunks.core, problem.search(goal))
+    if planned.time == NEVER:
         raise unreachable(topology, chunks)
     schedule = Schedule.from_core(topology, planned, slot)
     if schedule.time > goal * TIGHT:

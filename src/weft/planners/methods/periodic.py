@@ -108,17 +108,17 @@ def _slots(held: int, duration: int) -> list[tuple[int, int]]:
 
 def _trees(problem: Problem, slot: int, lag: int) -> PeriodicRows:
     problem.planning("periodic", problem.demand.chunk_count)
-    period, offsets, link, slots, reduce, counts = _core.plan_periodic(
+    found = _core.plan_periodic(
         problem.topology.core,
         problem.topology.members,
         lag,
         len(problem.chunks),
-        problem.seed,
-        problem.threads,
-        problem.progress,
+        problem.search(),
     )
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return PeriodicRows(period * slot, first, offsets, link, reduce.view(np.bool_), slots * slot)
+    first = np.concatenate([[0], np.cumsum(found.chunks)]).astype(np.int64)
+    return PeriodicRows(
+        found.period * slot, first, found.offsets, found.link, found.reduce, found.slot * slot
+    )
 
 
 add(Periodic())

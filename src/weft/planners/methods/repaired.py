@@ -130,8 +130,7 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     problem.planning("repair", len(lost))
     patch = _core.complete(
         topology.core,
-        offsets.astype(np.int64),
-        chunk[order],
+        _core.Rows(offsets=offsets.astype(np.int64), items=chunk[order]),
         hold,
         duration,
         time,

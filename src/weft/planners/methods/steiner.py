@@ -46,22 +46,9 @@ def plan_steiner(problem: Problem) -> Schedule:
     """Plan any mix of copies and sums, of any sizes."""
     topology, chunks = problem.topology, problem.chunks
     problem.planning("steiner")
-    planned = _core.steiner(
-        topology.core,
-        problem.cost.core,
-        chunks.bytes,
-        chunks.reduce,
-        chunks.pre,
-        chunks.post,
-        chunks.reach,
-        chunks.set_offsets,
-        chunks.set_members,
-        problem.seed,
-        problem.bound,
-        problem.threads,
-        problem.progress,
-    )
-    if planned[-1] == NEVER:
+    search = problem.search(problem.bound)
+    planned = _core.steiner(topology.core, problem.cost.core, chunks.core, search)
+    if planned.time == NEVER:
         raise unreachable(topology, chunks)
     return Schedule.from_core(topology, planned, None)
 
