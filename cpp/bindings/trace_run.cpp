@@ -131,7 +131,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("start", times<&TraceOutcome::start>())
         .def_prop_ro("end", times<&TraceOutcome::end>())
         .def_prop_ro("finish", times<&TraceOutcome::finish>())
-        .def_prop_ro("links", &links)
+        .def_prop_ro("links", &links, nb::rv_policy::reference)
         .def_prop_ro("stuck", &stuck)
         .def(
             "alone",

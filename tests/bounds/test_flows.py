@@ -107,7 +107,7 @@ def test_threads_do_not_matter() -> None:
 def test_a_sweep_finds_the_middle_of_a_mesh() -> None:
     network = network_of("mesh:4x10")
     flows = flows_of(network, pairwise(network), CostModel())
-    inside = best_sweep(network, flows.capacity, flows.src, flows.dst, flows.bytes[2], 6)
+    inside = best_sweep(network, flows.capacity, flows.src, flows.dst, flows.amount, 6)
     assert inside.sum() == 20
     assert (inside[network.src] & ~inside[network.dst]).sum() == 4
 

@@ -92,7 +92,9 @@ def test_threads_never_change_the_plan(
     one, two = (
         plan(network, src, dst, sizes, cost, seed=seed, threads=threads) for threads in (1, 2)
     )
-    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    columns = ("chunk", "src", "dst", "reduce", "route", "start", "end")
+    columns = (*columns, "route_offsets", "route_links", "time")
+    assert all(np.array_equal(getattr(one, name), getattr(two, name)) for name in columns)
 
 
 @examples(100)
