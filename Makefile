@@ -3,7 +3,8 @@
 # make test-cpp  the kernels' own tests, which need no Python
 # make sanitize  the same under the address, undefined-behaviour and thread sanitizers
 # make format ruff and clang-format over everything
-# make lint   ruff, clang-format and mypy
+# make lint   ruff, clang-format and mypy, and whether the stub is that of the core
+# make stub   the types of the core, after a change of its bindings
 # make bench  figures beside the published ones
 # make bench-scale  time and memory up to a million NPUs; writes docs/scaling.md (a quarter of an hour)
 # make docs   the pages as HTML, into docs/_build
@@ -14,7 +15,7 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp')
 SOURCES := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(CPP))
 CMAKE := $(shell command -v cmake || echo $(BIN)/cmake)
 
-.PHONY: demo test test-cpp sanitize format lint bench bench-scale docs clean
+.PHONY: demo test test-cpp sanitize format lint stub bench bench-scale docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,10 +55,18 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
+STUBGEN := $(BIN)/python -m nanobind.stubgen --quiet --module weft._core --output-file
+STUB := src/weft/_core.pyi
+
+stub: $(VENV)/.core $(VENV)/.dev
+	$(STUBGEN) $(STUB)
+
 lint: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(STUBGEN) build/_core.pyi
+	diff build/_core.pyi $(STUB) || { echo "$(STUB) is out of date: run make stub"; exit 1; }
 	$(BIN)/mypy
 
 bench: $(VENV)/.core $(VENV)/.dev

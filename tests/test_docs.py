@@ -44,6 +44,7 @@ def run_python(args: list[str], folder: Path) -> str:
     [
         "baselines.md",
         "compare.md",
+        "extending.md",
         "groups.md",
         "language.md",
         "msccl.md",

@@ -10,6 +10,19 @@
 namespace weft {
 
 // Compressed rows: the items of row r are items[offsets[r]] .. items[offsets[r + 1] - 1].
+struct RowsView {
+    std::span<const std::int64_t> offsets;
+    std::span<const std::int32_t> items;
+
+    std::int32_t size() const {
+        return offsets.empty() ? 0 : static_cast<std::int32_t>(offsets.size()) - 1;
+    }
+    std::span<const std::int32_t> operator[](std::int64_t row) const {
+        return items.subspan(offsets[row], offsets[row + 1] - offsets[row]);
+    }
+};
+
+// The same with rows of its own.
 struct Rows {
     std::vector<std::int64_t> offsets{0};
     std::vector<std::int32_t> items;
@@ -18,6 +31,7 @@ struct Rows {
     std::span<const std::int32_t> operator[](std::int64_t row) const {
         return {items.data() + offsets[row], items.data() + offsets[row + 1]};
     }
+    operator RowsView() const { return {offsets, items}; }
     void close() { offsets.push_back(static_cast<std::int64_t>(items.size())); }
 };
 

@@ -18,7 +18,7 @@ struct RouteTimes {
 // chunks are of one size not all can be kept.
 class TimesBySize {
   public:
-    TimesBySize(const Network& net, const Rows& routes, CostModel cost)
+    TimesBySize(const Network& net, RowsView routes, CostModel cost)
         : net_(net), routes_(routes), cost_(cost) {}
 
     const RouteTimes& of(std::int64_t bytes, std::int32_t route) {
@@ -43,7 +43,7 @@ class TimesBySize {
     static constexpr std::size_t most_sizes = 64;
 
     const Network& net_;
-    const Rows& routes_;
+    RowsView routes_;
     CostModel cost_;
     std::unordered_map<std::int64_t, std::vector<RouteTimes>> by_size_;
     RouteTimes passing_;

@@ -1,12 +1,9 @@
 #include "bounds/bound.h"
 
-#include <nanobind/stl/tuple.h>
-
 #include <algorithm>
-#include <tuple>
 
-#include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/values.h"
 #include "bounds/capacity.h"
 #include "bounds/cuts.h"
 #include "bounds/leads.h"
@@ -14,74 +11,69 @@
 namespace weft::bindings {
 namespace {
 
-// Neighbours that are alike are counted together: builders number links of one kind in a row, and
-// a large network has millions of them.
-std::vector<Gate> gates(const Column<std::int64_t>& opens, const Column<std::int64_t>& first,
-                        const Column<std::int64_t>& gap, const Column<std::int64_t>& overhead,
-                        const Column<std::int64_t>& bandwidth) {
-    const auto columns = {&opens, &first, &gap, &overhead, &bandwidth};
-    const auto as_before = [&](std::size_t i) {
-        return std::all_of(columns.begin(), columns.end(), [&](const auto* column) {
-            return column->data()[i] == column->data()[i - 1];
-        });
-    };
-    std::vector<Gate> result;
-    for (std::size_t i = 0; i < first.size(); ++i) {
-        if (i > 0 && as_before(i))
-            ++result.back().alike;
-        else
-            result.push_back({opens.data()[i], first.data()[i], gap.data()[i], overhead.data()[i],
-                              bandwidth.data()[i]});
+using BoundClasses = Value<ChunkClasses, Column<std::int32_t>, Column<std::int32_t>, Column<bool>,
+                           Column<std::int64_t>, Column<std::int64_t>, std::int64_t, std::int64_t,
+                           Column<std::int64_t>, Column<std::int32_t>>;
+
+// A set of links. Neighbours that are alike are counted together: builders number links of one kind
+// in a row, and a large network has millions of them.
+struct Capacity {
+    std::vector<Gate> gates;
+
+    Capacity(const Column<std::int64_t>& opens, const Column<std::int64_t>& first,
+             const Column<std::int64_t>& bandwidth, const Maybe<std::int64_t>& gap,
+             const Maybe<std::int64_t>& overhead) {
+        const auto& gaps = gap ? *gap : first;
+        const auto& overheads = overhead ? *overhead : gaps;
+        const auto columns = {&opens, &first, &gaps, &overheads, &bandwidth};
+        const auto as_before = [&](std::size_t i) {
+            return std::all_of(columns.begin(), columns.end(),
+                               [&](const auto* c) { return (*c)(i) == (*c)(i - 1); });
+        };
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            if (i > 0 && as_before(i))
+                ++gates.back().alike;
+            else
+                gates.push_back({opens(i), first(i), gaps(i), overheads(i), bandwidth(i)});
+        }
     }
-    return result;
+};
+
+void bind_capacity(nb::module_& module) {
+    nb::class_<Capacity>(module, "Capacity",
+                         "How soon a set of links can have carried so much: see "
+                         "``cpp/bounds/capacity.h``. `gap` is `first` by default, and `overhead` "
+                         "is `gap`; weights are in the place of `bandwidth`.")
+        .def(nb::init<const Column<std::int64_t>&, const Column<std::int64_t>&,
+                      const Column<std::int64_t>&, const Maybe<std::int64_t>&,
+                      const Maybe<std::int64_t>&>(),
+             nb::kw_only(), nb::arg("opens"), nb::arg("first"), nb::arg("bandwidth"),
+             nb::arg("gap") = nb::none(), nb::arg("overhead") = nb::none())
+        .def(
+            "time_for_chunks",
+            [](const Capacity& self, std::int64_t chunks, double bytes, std::int64_t largest) {
+                return time_for_chunks(self.gates, {chunks, bytes, largest});
+            },
+            nb::arg("chunks"), nb::arg("bytes"), nb::arg("largest"))
+        .def(
+            "time_for_bytes",
+            [](const Capacity& self, double bytes) { return time_for_bytes(self.gates, bytes); },
+            nb::arg("bytes"))
+        .def(
+            "time_for_weight",
+            [](const Capacity& self, double needed) { return time_for_weight(self.gates, needed); },
+            nb::arg("needed"));
 }
 
 void bind(nb::module_& module) {
-    module.def(
-        "serialization",
-        [](std::int64_t bytes, Column<std::int64_t> bandwidth) {
-            std::vector<ps> times(bandwidth.size());
-            for (std::size_t i = 0; i < times.size(); ++i)
-                times[i] = serialization(bytes, bandwidth.data()[i]);
-            return give(std::move(times));
-        },
-        nb::arg("bytes"), nb::arg("bandwidth"));
-
-    module.def(
-        "time_for_chunks",
-        [](Column<std::int64_t> opens, Column<std::int64_t> first, Column<std::int64_t> gap,
-           Column<std::int64_t> overhead, Column<std::int64_t> bandwidth, std::int64_t chunks,
-           double bytes, std::int64_t largest) {
-            return time_for_chunks(gates(opens, first, gap, overhead, bandwidth),
-                                   {chunks, bytes, largest});
-        },
-        nb::arg("opens"), nb::arg("first"), nb::arg("gap"), nb::arg("overhead"),
-        nb::arg("bandwidth"), nb::arg("chunks"), nb::arg("bytes"), nb::arg("largest"));
-
-    module.def(
-        "time_for_bytes",
-        [](Column<std::int64_t> opens, Column<std::int64_t> first, Column<std::int64_t> bandwidth,
-           double bytes) {
-            return time_for_bytes(gates(opens, first, first, first, bandwidth), bytes);
-        },
-        nb::arg("opens"), nb::arg("first"), nb::arg("bandwidth"), nb::arg("bytes"));
-
-    module.def(
-        "time_for_weight",
-        [](Column<std::int64_t> opens, Column<std::int64_t> first, Column<std::int64_t> gap,
-           Column<std::int64_t> weight, double needed) {
-            return time_for_weight(gates(opens, first, gap, gap, weight), needed);
-        },
-        nb::arg("opens"), nb::arg("first"), nb::arg("gap"), nb::arg("weight"), nb::arg("needed"));
-
+    bind_capacity(module);
     module.def(
         "leads",
         [](const Network& network, CostModel cost) {
             auto found = find_leads(network, cost);
-            return std::tuple(give(std::move(found.once)), give(std::move(found.across)));
+            return give_all(std::move(found.once), std::move(found.across));
         },
-        nb::arg("network"), nb::arg("cost"));
-
+        nb::arg("network"), nb::arg("cost"), "Once and across: see ``cpp/bounds/leads.h``.");
     module.def(
         "soonest",
         [](const Network& network, CostModel cost, std::int64_t bytes, std::int32_t from,
@@ -89,40 +81,24 @@ void bind(nb::module_& module) {
         nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("source"),
         nb::arg("backwards"));
 
+    BoundClasses::bind(module, "ChunkClasses", "pre", "post", "reduce", "count", "bytes",
+                       "smallest", "largest", "set_offsets", "set_members");
     module.def(
         "node_bound",
-        [](const Network& network, CostModel cost, std::int64_t smallest, std::int64_t largest,
-           Column<std::int32_t> pre, Column<std::int32_t> post, Column<bool> reduce,
-           Column<std::int64_t> count, Column<std::int64_t> total_bytes,
-           Column<std::int64_t> set_offsets, Column<std::int32_t> set_members, ps enough,
+        [](const Network& network, CostModel cost, const BoundClasses& classes, ps enough,
            std::int64_t budget) {
-            nb::gil_scoped_release release;
-            const ChunkClasses classes{
-                copy(pre),
-                copy(post),
-                std::vector<bool>(reduce.data(), reduce.data() + reduce.size()),
-                copy(count),
-                copy(total_bytes),
-                smallest,
-                largest,
-                rows(set_offsets, set_members)};
-            const auto bound = node_bound(network, cost, classes, enough, budget);
+            const auto bound =
+                unlocked([&] { return node_bound(network, cost, classes, enough, budget); });
             return std::tuple(bound.whole_chunks, bound.any_chunks, static_cast<int>(bound.kind));
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("smallest"), nb::arg("largest"),
-        nb::arg("pre"), nb::arg("post"), nb::arg("reduce"), nb::arg("count"),
-        nb::arg("total_bytes"), nb::arg("set_offsets"), nb::arg("set_members"), nb::arg("enough"),
-        nb::arg("budget"));
-
+        nb::arg("network"), nb::arg("cost"), nb::arg("classes"), nb::arg("enough"),
+        nb::arg("budget"), "For whole chunks, for any chunking, and the kind of the first.");
     module.def(
         "tightest_cut",
-        [](const Network& network, Column<double> supply, Column<std::int32_t> sinks,
+        [](const Network& network, const Column<double>& supply, const Column<std::int32_t>& sinks,
            double seconds, std::int64_t budget) {
-            Cut cut;
-            {
-                nb::gil_scoped_release release;
-                cut = tightest_cut(network, view(supply), view(sinks), seconds, budget);
-            }
+            const Cut cut = unlocked(
+                [&] { return tightest_cut(network, view(supply), view(sinks), seconds, budget); });
             std::vector<std::int32_t> inside;
             for (std::size_t node = 0; node < cut.inside.size(); ++node)
                 if (cut.inside[node]) inside.push_back(static_cast<std::int32_t>(node));

@@ -1,13 +1,11 @@
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
 
-#include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/values.h"
 #include "traces/chakra_plan.h"
 #include "traces/chakra_read.h"
 #include "traces/chakra_write.h"
@@ -17,28 +15,16 @@ namespace {
 
 using namespace chakra;
 
-// A column of an object as an array that keeps the object alive.
-template <class T>
-Array<const T> column_of(const std::vector<T>& values, nb::handle owner) {
-    return Array<const T>(values.data(), {values.size()}, owner);
-}
-
-template <auto Member>
-auto getter() {
-    return [](nb::handle_t<Nodes> self) {
-        return column_of(nb::cast<const Nodes&>(self).*Member, self);
-    };
-}
-
 template <Known Which>
 auto known_getter() {
     return [](nb::handle_t<Nodes> self) {
         const auto& nodes = nb::cast<const Nodes&>(self);
-        const auto& column = nodes.known[Which];
-        if (column.size() == nodes.size()) return nb::cast(column_of(column, self));
-        std::vector<std::int64_t> whole = column;
+        const auto& values = nodes.known[Which];
+        if (values.size() == nodes.size())
+            return Array<const std::int64_t>(values.data(), {values.size()}, self);
+        std::vector<std::int64_t> whole = values;
         whole.resize(nodes.size());
-        return nb::cast(give(std::move(whole)));
+        return Array<const std::int64_t>(give(std::move(whole)));
     };
 }
 
@@ -67,8 +53,8 @@ void check_lengths(const Nodes& nodes) {
     if (!fits) throw std::invalid_argument("the columns of the nodes differ in length");
 }
 
-nb::list texts_of(const std::vector<std::string>& texts) {
-    nb::list list;
+nb::typed<nb::list, nb::bytes> texts_of(const std::vector<std::string>& texts) {
+    nb::typed<nb::list, nb::bytes> list;
     for (const auto& text : texts) list.append(nb::bytes(text.data(), text.size()));
     return list;
 }
@@ -145,41 +131,28 @@ nb::tuple read_bytes(nb::bytes file, bool names) {
                           std::move(trace.nodes));
 }
 
-// The plan with the arrays it looks at.
+using BoundPace = Value<Pace, Maybe<bool>, Maybe<std::int32_t>, Maybe<std::int32_t>,
+                        Maybe<std::int32_t>, Maybe<std::int32_t>, std::int32_t>;
+
+// The plan with the array that is no part of its table.
 struct BoundPlan {
-    Column<std::int32_t> chunk, src, dst;
-    Column<bool> reduce;
-    Column<std::int64_t> chunk_bytes;
-    std::optional<Column<std::int32_t>> src_place, dst_place;
-    std::optional<Column<std::int64_t>> dep_offsets, deps;
-    std::optional<Column<bool>> gate;
-    std::optional<Column<std::int32_t>> after, delay, piece_count, piece_index;
-    std::int32_t pieces;
-    std::optional<Plan> plan = {};
+    BoundPlan(std::int32_t npus, const BoundTransfers& rows, Column<std::int64_t> chunk_bytes,
+              const BoundPace* pace)
+        : kept(std::move(chunk_bytes)), plan(rows, view(kept), npus, pace ? Pace(*pace) : Pace{}) {}
 
-    void build(std::int32_t npus) {
-        plan.emplace(
-            Transfers{view(chunk), view(src), view(dst), view(reduce), view(chunk_bytes),
-                      either(src_place), either(dst_place), either(dep_offsets), either(deps)},
-            npus,
-            Pace{either(gate), either(after), either(delay), either(piece_count),
-                 either(piece_index), pieces});
-    }
-
-    template <class T>
-    static std::span<const T> either(const std::optional<Column<T>>& column) {
-        return column ? view(*column) : std::span<const T>{};
-    }
+    Column<std::int64_t> kept;
+    Plan plan;
 };
 
-using Known64 = std::optional<Column<std::int64_t>>;
+using Known64 = Maybe<std::int64_t>;
 
 std::vector<std::int64_t> known(const Known64& column) {
     return column ? copy(*column) : std::vector<std::int64_t>{};
 }
 
 void bind_nodes(nb::module_& module) {
-    nb::class_<Nodes>(module, "ChakraNodes")
+    nb::class_<Nodes>(module, "ChakraNodes",
+                      "One rank's nodes. Times are microseconds here, as the schema has them.")
         .def(
             "__init__",
             [](Nodes* self, Column<std::uint64_t> id, Column<std::int32_t> type,
@@ -212,84 +185,71 @@ void bind_nodes(nb::module_& module) {
             nb::arg("is_cpu_op") = nb::none(), nb::arg("names") = std::vector<std::string>{},
             nb::arg("groups") = std::vector<std::string>{})
         .def("__len__", &Nodes::size)
-        .def_prop_ro("id", getter<&Nodes::id>())
-        .def_prop_ro("type", getter<&Nodes::type>())
-        .def_prop_ro("ctrl_offsets",
-                     [](nb::handle_t<Nodes> self) {
-                         return column_of(nb::cast<const Nodes&>(self).ctrl.offsets, self);
-                     })
-        .def_prop_ro("ctrl",
-                     [](nb::handle_t<Nodes> self) {
-                         return column_of(nb::cast<const Nodes&>(self).ctrl.ids, self);
-                     })
-        .def_prop_ro("data_offsets",
-                     [](nb::handle_t<Nodes> self) {
-                         return column_of(nb::cast<const Nodes&>(self).data.offsets, self);
-                     })
-        .def_prop_ro("data",
-                     [](nb::handle_t<Nodes> self) {
-                         return column_of(nb::cast<const Nodes&>(self).data.ids, self);
-                     })
-        .def_prop_ro("start", getter<&Nodes::start>())
-        .def_prop_ro("duration", getter<&Nodes::duration>())
-        .def_prop_ro("present", getter<&Nodes::present>())
-        .def_prop_ro("comm_src", known_getter<comm_src>())
-        .def_prop_ro("comm_dst", known_getter<comm_dst>())
-        .def_prop_ro("comm_size", known_getter<comm_size>())
-        .def_prop_ro("comm_tag", known_getter<comm_tag>())
-        .def_prop_ro("msg_chunk_cnt", known_getter<msg_chunk_cnt>())
-        .def_prop_ro("msg_chunk_idx", known_getter<msg_chunk_idx>())
-        .def_prop_ro("total_chunk_cnt", known_getter<total_chunk_cnt>())
-        .def_prop_ro("comm_type", known_getter<comm_type>())
-        .def_prop_ro("is_cpu_op", known_getter<is_cpu_op>())
+        .def_prop_ro("id", column<Nodes>(&Nodes::id))
+        .def_prop_ro("type", column<Nodes>(&Nodes::type))
+        .def_prop_ro("ctrl_offsets", column<Nodes>([](const Nodes& nodes) -> const auto& {
+                         return nodes.ctrl.offsets;
+                     }))
+        .def_prop_ro(
+            "ctrl", column<Nodes>([](const Nodes& nodes) -> const auto& { return nodes.ctrl.ids; }))
+        .def_prop_ro("data_offsets", column<Nodes>([](const Nodes& nodes) -> const auto& {
+                         return nodes.data.offsets;
+                     }))
+        .def_prop_ro(
+            "data", column<Nodes>([](const Nodes& nodes) -> const auto& { return nodes.data.ids; }))
+        .def_prop_ro("start", column<Nodes>(&Nodes::start))
+        .def_prop_ro("duration", column<Nodes>(&Nodes::duration))
+        .def_prop_ro("present", column<Nodes>(&Nodes::present))
+        .def_prop_ro("comm_src", known_getter<comm_src>(), nb::rv_policy::reference)
+        .def_prop_ro("comm_dst", known_getter<comm_dst>(), nb::rv_policy::reference)
+        .def_prop_ro("comm_size", known_getter<comm_size>(), nb::rv_policy::reference)
+        .def_prop_ro("comm_tag", known_getter<comm_tag>(), nb::rv_policy::reference)
+        .def_prop_ro("msg_chunk_cnt", known_getter<msg_chunk_cnt>(), nb::rv_policy::reference)
+        .def_prop_ro("msg_chunk_idx", known_getter<msg_chunk_idx>(), nb::rv_policy::reference)
+        .def_prop_ro("total_chunk_cnt", known_getter<total_chunk_cnt>(), nb::rv_policy::reference)
+        .def_prop_ro("comm_type", known_getter<comm_type>(), nb::rv_policy::reference)
+        .def_prop_ro("is_cpu_op", known_getter<is_cpu_op>(), nb::rv_policy::reference)
         .def_prop_ro("names", [](const Nodes& nodes) { return texts_of(nodes.names); })
         .def_prop_ro("groups",
                      [](const Nodes& nodes) {
-                         nb::list groups = texts_of(nodes.groups);
+                         auto groups = texts_of(nodes.groups);
                          const std::size_t all = nodes.groups.empty() ? 0 : nodes.size();
                          while (groups.size() < all) groups.append(nb::bytes("", 0));
                          return groups;
                      })
         .def("check", &check_nodes, nb::call_guard<nb::gil_scoped_release>())
-        .def("digest", &digest, nb::call_guard<nb::gil_scoped_release>())
+        .def("digest", &digest, nb::call_guard<nb::gil_scoped_release>(),
+             "The same for nodes with equal ids (0 to n - 1), types and waits, in any order.")
         .def("first_difference", &first_difference, nb::arg("expected"));
 }
 
 void bind_plan(nb::module_& module) {
+    BoundPace::bind(module, "Pace", "gate", "after", "delay", "piece_count", "piece_index",
+                    "pieces");
     nb::class_<BoundPlan>(module, "ChakraPlan")
         .def(
-            "__init__",
-            [](BoundPlan* self, std::int32_t npus, Column<std::int32_t> chunk,
-               Column<std::int32_t> src, Column<std::int32_t> dst, Column<bool> reduce,
-               Column<std::int64_t> chunk_bytes, std::optional<Column<std::int32_t>> src_place,
-               std::optional<Column<std::int32_t>> dst_place,
-               std::optional<Column<std::int64_t>> dep_offsets,
-               std::optional<Column<std::int64_t>> deps, std::optional<Column<bool>> gate,
-               std::optional<Column<std::int32_t>> after, std::optional<Column<std::int32_t>> delay,
-               std::optional<Column<std::int32_t>> piece_count,
-               std::optional<Column<std::int32_t>> piece_index, std::int32_t pieces) {
-                new (self) BoundPlan{chunk,     src,       dst,         reduce,      chunk_bytes,
-                                     src_place, dst_place, dep_offsets, deps,        gate,
-                                     after,     delay,     piece_count, piece_index, pieces};
-                self->build(npus);
-            },
-            nb::arg("npus"), nb::arg("chunk"), nb::arg("src"), nb::arg("dst"), nb::arg("reduce"),
-            nb::arg("chunk_bytes"), nb::arg("src_place").none(), nb::arg("dst_place").none(),
-            nb::arg("dep_offsets").none(), nb::arg("deps").none(), nb::kw_only(),
-            nb::arg("gate") = nb::none(), nb::arg("after") = nb::none(),
-            nb::arg("delay") = nb::none(), nb::arg("piece_count") = nb::none(),
-            nb::arg("piece_index") = nb::none(), nb::arg("pieces") = 0)
-        .def("nodes", [](BoundPlan& self, std::int32_t npu) { return self.plan->nodes(npu); })
-        .def("sent",
-             [](const BoundPlan& self, std::int32_t npu) { return give(self.plan->sent(npu)); });
+            nb::init<std::int32_t, const BoundTransfers&, Column<std::int64_t>, const BoundPace*>(),
+            nb::arg("npus"), nb::arg("rows"), nb::arg("chunk_bytes"),
+            nb::arg("pace").none() = nb::none(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>())
+        .def(
+            "nodes", [](BoundPlan& self, std::int32_t npu) { return self.plan.nodes(npu); },
+            nb::arg("npu"))
+        .def(
+            "sent",
+            [](const BoundPlan& self, std::int32_t npu) { return give(self.plan.sent(npu)); },
+            nb::arg("npu"));
 }
 
 void bind(nb::module_& module) {
     bind_nodes(module);
     bind_plan(module);
     module.def("write_chakra", &write_trace, nb::arg("version"), nb::arg("attributes"),
-               nb::arg("nodes"));
-    module.def("read_chakra", &read_bytes, nb::arg("file"), nb::arg("names") = false);
+               nb::arg("nodes"),
+               nb::sig("def write_chakra(version: str, attributes: list[tuple[str, int, "
+                       "typing.Any]], nodes: ChakraNodes) -> bytes"));
+    module.def("read_chakra", &read_bytes, nb::arg("file"), nb::arg("names") = false,
+               nb::sig("def read_chakra(file: bytes, names: bool = False) -> tuple[bytes, "
+                       "list[tuple[bytes, int, typing.Any]], ChakraNodes]"));
 }
 
 const Registration registration("chakra", bind);

@@ -19,27 +19,18 @@ void bind(nb::module_& module) {
         "distances",
         [](const Network& network, std::int32_t source, bool reverse) {
             check(network, {&source, 1});
-            std::vector<std::int32_t> result;
-            {
-                nb::gil_scoped_release release;
-                result = distances(network, source, reverse);
-            }
-            return give(std::move(result));
+            return give(unlocked([&] { return distances(network, source, reverse); }));
         },
-        nb::arg("network"), nb::arg("source"), nb::arg("reverse"));
-
+        nb::arg("network"), nb::arg("source"), nb::arg("reverse") = false);
     module.def(
         "longest_path",
-        [](const Network& network, Column<std::int32_t> sources, Column<std::int32_t> targets,
-           std::int64_t budget) {
+        [](const Network& network, const Column<std::int32_t>& sources,
+           const Column<std::int32_t>& targets, std::int64_t budget) {
             check(network, view(sources));
             check(network, view(targets));
-            Reach reach;
-            {
-                nb::gil_scoped_release release;
-                reach = longest_path(network, view(sources), view(targets), budget);
-            }
-            return nb::make_tuple(reach.farthest, reach.sources);
+            const Reach reach = unlocked(
+                [&] { return longest_path(network, view(sources), view(targets), budget); });
+            return std::tuple(reach.farthest, reach.sources);
         },
         nb::arg("network"), nb::arg("sources"), nb::arg("targets"), nb::arg("budget"));
 }

@@ -1,47 +1,36 @@
 #include "bounds/flow.h"
 
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
-
-#include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/values.h"
 #include "bounds/flow_balance.h"
 
 namespace weft::bindings {
 namespace {
 
+using BoundFlows = Value<Flows, Column<std::int64_t>, Column<std::int32_t>, Column<std::int64_t>>;
+
 void bind(nb::module_& module) {
+    BoundFlows::bind(module, "Flows", "offsets", "dst", "amount");
     module.def(
         "shortest_routing",
-        [](const Network& network, Column<std::int64_t> lengths, Column<std::int64_t> offsets,
-           Column<std::int32_t> dst, Column<std::int64_t> amount, int threads) {
-            Routing routing;
-            {
-                nb::gil_scoped_release release;
-                routing = shortest_routing(network, view(lengths),
-                                           {view(offsets), view(dst), view(amount)}, threads);
-            }
+        [](const Network& network, const Column<std::int64_t>& lengths, const BoundFlows& flows,
+           int threads) {
+            Routing routing =
+                unlocked([&] { return shortest_routing(network, view(lengths), flows, threads); });
             return std::tuple(routing.total, give(std::move(routing.loads)));
         },
-        nb::arg("network"), nb::arg("lengths"), nb::arg("offsets"), nb::arg("dst"),
-        nb::arg("amount"), nb::arg("threads"));
-
+        nb::arg("network"), nb::arg("lengths"), nb::arg("flows"), nb::arg("threads"),
+        "The sum of amount times distance, and the load of each link.");
     module.def(
         "balance",
-        [](const Network& network, Column<double> capacity, Column<std::int64_t> offsets,
-           Column<std::int32_t> dst, Column<std::int64_t> amount, double enough,
-           std::int64_t budget, int threads) {
-            Balance found;
-            {
-                nb::gil_scoped_release release;
-                found = balance(network, view(capacity), {view(offsets), view(dst), view(amount)},
-                                enough, budget, threads);
-            }
-            return std::tuple(give(std::move(found.lengths)), give(std::move(found.loads)));
+        [](const Network& network, const Column<double>& capacity, const BoundFlows& flows,
+           double enough, std::int64_t budget, int threads) {
+            Balance found = unlocked(
+                [&] { return balance(network, view(capacity), flows, enough, budget, threads); });
+            return give_all(std::move(found.lengths), std::move(found.loads));
         },
-        nb::arg("network"), nb::arg("capacity"), nb::arg("offsets"), nb::arg("dst"),
-        nb::arg("amount"), nb::arg("enough"), nb::arg("budget"), nb::arg("threads"));
+        nb::arg("network"), nb::arg("capacity"), nb::arg("flows"), nb::arg("enough"),
+        nb::arg("budget"), nb::arg("threads"), "The length, and the seconds, of each link.");
 }
 
 const Registration registration("flow", bind);

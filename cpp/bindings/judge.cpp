@@ -1,61 +1,24 @@
 #include "judge/judge.h"
 
-#include <nanobind/stl/optional.h>
+#include <stdexcept>
 
-#include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/values.h"
 
 namespace weft::bindings {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
-using Int32s = std::optional<Column<std::int32_t>>;
-using Int64s = std::optional<Column<std::int64_t>>;
-
-Bytes bytes_of(const Column<bool>& column) {
-    return {reinterpret_cast<const std::uint8_t*>(column.data()), column.size()};
-}
-
-template <class T>
-std::span<const T> view_if(const std::optional<Column<T>>& column) {
-    return column ? view(*column) : std::span<const T>{};
-}
-
-std::optional<judge::Violation> judge(
-    std::int32_t npus, Column<std::int32_t> chunk, Column<std::int32_t> src,
-    Column<std::int32_t> dst, Column<bool> reduce, Int32s route, Int64s start, Int64s end,
-    Int32s src_place, Int32s dst_place, Int64s dep_offsets, Int64s deps, Column<std::int64_t> bytes,
-    Column<std::int32_t> pre, Column<std::int32_t> post, Column<std::int32_t> reach,
-    Column<bool> reduction, Column<std::int64_t> set_offsets, Column<std::int32_t> set_members,
-    const Network* network, std::optional<CostModel> cost, Int64s route_offsets, Int32s route_links,
-    Column<bool> removed) {
-    const judge::Claim claim{.npus = npus,
-                             .chunk = view(chunk),
-                             .src = view(src),
-                             .dst = view(dst),
-                             .reduce = bytes_of(reduce),
-                             .timed = start.has_value(),
-                             .route = view_if(route),
-                             .start = view_if(start),
-                             .end = view_if(end),
-                             .src_place = view_if(src_place),
-                             .dst_place = view_if(dst_place),
-                             .dep_offsets = view_if(dep_offsets),
-                             .deps = view_if(deps),
-                             .bytes = view(bytes),
-                             .pre = view(pre),
-                             .post = view(post),
-                             .reach = view(reach),
-                             .reduction = bytes_of(reduction),
-                             .set_offsets = view(set_offsets),
-                             .set_members = view(set_members),
-                             .network = network,
-                             .cost = cost.value_or(CostModel{}),
-                             .route_offsets = view_if(route_offsets),
-                             .route_links = view_if(route_links),
-                             .removed = bytes_of(removed)};
-    const nb::gil_scoped_release unlocked;
-    return judge::judge(claim);
+std::optional<judge::Violation> judge(std::int32_t npus, const BoundTransfers& rows,
+                                      const BoundChunks& chunks, const Timing* timing,
+                                      const Maybe<bool>& removed) {
+    if (rows.is_timed() && timing == nullptr)
+        throw std::invalid_argument("rows with times need a network");
+    return judge::judge({.npus = npus,
+                         .rows = rows,
+                         .timed = rows.is_timed(),
+                         .chunks = chunks,
+                         .timing = timing,
+                         .removed = view(removed)});
 }
 
 void bind(nb::module_& module) {
@@ -90,7 +53,9 @@ void bind(nb::module_& module) {
         .value("twice", Code::twice)
         .value("too_large", Code::too_large);
 
-    nb::class_<Violation>(module, "Violation")
+    nb::class_<Violation>(module, "Violation",
+                          "What the judge found; ``cpp/judge/judge.h`` says what the numbers mean "
+                          "for each code.")
         .def_ro("code", &Violation::code)
         .def_ro("in_row_order", &Violation::in_row_order)
         .def_ro("time", &Violation::time)
@@ -101,14 +66,10 @@ void bind(nb::module_& module) {
         .def_ro("other", &Violation::other)
         .def_ro("detail", &Violation::detail);
 
-    module.def("judge", &judge, nb::kw_only(), nb::arg("npus"), nb::arg("chunk"), nb::arg("src"),
-               nb::arg("dst"), nb::arg("reduce"), nb::arg("route").none(), nb::arg("start").none(),
-               nb::arg("end").none(), nb::arg("src_place").none(), nb::arg("dst_place").none(),
-               nb::arg("dep_offsets").none(), nb::arg("deps").none(), nb::arg("sizes"),
-               nb::arg("pre"), nb::arg("post"), nb::arg("reach"), nb::arg("reduction"),
-               nb::arg("set_offsets"), nb::arg("set_members"), nb::arg("network").none(),
-               nb::arg("cost").none(), nb::arg("route_offsets").none(),
-               nb::arg("route_links").none(), nb::arg("removed"));
+    module.def("judge", &judge, nb::kw_only(), nb::arg("npus"), nb::arg("rows"), nb::arg("chunks"),
+               nb::arg("timing").none(), nb::arg("removed") = nb::none(),
+               nb::call_guard<nb::gil_scoped_release>(),
+               "The first violation, or none. `removed`: of each NPU, or None if none is.");
 }
 
 const Registration registration("judge", bind);

@@ -1,12 +1,16 @@
 #include "judge/rounds.h"
 
-#include <nanobind/stl/optional.h>
-
-#include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/values.h"
 
 namespace weft::bindings {
 namespace {
+
+struct BoundRecord : judge::RoundRecord {
+    Column<std::int64_t> kept;
+};
+using BoundParts = Value<judge::RoundParts, Column<std::int64_t>, Column<std::int32_t>,
+                         Column<std::uint8_t>, Column<std::uint8_t>>;
 
 void bind(nb::module_& module) {
     using judge::RoundCode;
@@ -28,7 +32,9 @@ void bind(nb::module_& module) {
         .value("never_received", RoundCode::never_received)
         .value("never_sent", RoundCode::never_sent);
 
-    nb::class_<RoundViolation>(module, "RoundViolation")
+    nb::class_<RoundViolation>(module, "RoundViolation",
+                               "What the judge found in a log of rounds; -1 where a field means "
+                               "nothing.")
         .def_ro("code", &RoundViolation::code)
         .def_ro("round", &RoundViolation::round)
         .def_ro("link", &RoundViolation::link)
@@ -38,30 +44,25 @@ void bind(nb::module_& module) {
         .def_ro("until", &RoundViolation::until)
         .def_ro("other", &RoundViolation::other);
 
+    nb::class_<BoundRecord>(module, "RoundRecord")
+        .def(
+            "__init__",
+            [](BoundRecord* self, const LogBytes& log, Column<std::int64_t> offsets, ps slot,
+               std::int64_t count) {
+                new (self) BoundRecord{{log, view(offsets), slot, count}, offsets};
+            },
+            nb::arg("log"), nb::arg("offsets"), nb::arg("slot"), nb::arg("count"),
+            nb::keep_alive<1, 2>());
+    BoundParts::bind(module, "RoundParts", "bytes", "owner", "present", "twinned");
     module.def(
         "judge_rounds",
-        [](const Network& network, CostModel cost, bool sums, bool spreads, ps slot,
-           std::int64_t count, const LogBytes& log, Column<std::int64_t> offsets,
-           Column<std::int64_t> bytes, Column<std::int32_t> owner, Column<std::uint8_t> present,
-           Column<std::uint8_t> twinned, Progress& progress) {
-            const judge::RoundClaim claim{.network = &network,
-                                          .cost = cost,
-                                          .sums = sums,
-                                          .spreads = spreads,
-                                          .slot = slot,
-                                          .count = count,
-                                          .log = log,
-                                          .offsets = view(offsets),
-                                          .bytes = view(bytes),
-                                          .owner = view(owner),
-                                          .present = view(present),
-                                          .twinned = view(twinned)};
-            const nb::gil_scoped_release unlocked;
-            return judge::judge_rounds(claim, progress);
+        [](const Network& network, CostModel cost, const BoundRecord& record,
+           const BoundParts& parts, bool sums, bool spreads, Progress& progress) {
+            return judge::judge_rounds({record, parts, &network, cost, sums, spreads}, progress);
         },
-        nb::kw_only(), nb::arg("network"), nb::arg("cost"), nb::arg("sums"), nb::arg("spreads"),
-        nb::arg("slot"), nb::arg("count"), nb::arg("log"), nb::arg("offsets"), nb::arg("bytes"),
-        nb::arg("owner"), nb::arg("present"), nb::arg("twinned"), nb::arg("progress"));
+        nb::arg("network"), nb::arg("cost"), nb::arg("record"), nb::arg("parts"), nb::kw_only(),
+        nb::arg("sums"), nb::arg("spreads"), nb::arg("progress"),
+        nb::call_guard<nb::gil_scoped_release>());
 }
 
 const Registration registration("judge_rounds", bind);

@@ -1,32 +1,27 @@
 #include "planners/multitree/multitree.h"
 
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
-
-#include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/values.h"
 
 namespace weft::bindings {
 namespace {
 
 void bind(nb::module_& module) {
+    nb::class_<GrownTrees>(module, "GrownTrees",
+                           "The edges of all trees; `lost` is the first tree cut off, or -1.")
+        .def_prop_ro("tree", column<GrownTrees>(&GrownTrees::tree))
+        .def_prop_ro("src", column<GrownTrees>(&GrownTrees::src))
+        .def_prop_ro("dst", column<GrownTrees>(&GrownTrees::dst))
+        .def_prop_ro("slot", column<GrownTrees>(&GrownTrees::slot))
+        .def_ro("lost", &GrownTrees::lost);
     module.def(
         "grow_trees",
-        [](const Network& network, CostModel cost, std::int64_t largest, Column<std::int32_t> roots,
-           Column<std::int32_t> group, std::int32_t reach, Column<std::int64_t> set_offsets,
-           Column<std::int32_t> set_members) {
-            GrownTrees made;
-            {
-                nb::gil_scoped_release release;
-                const Rows sets = rows(set_offsets, set_members);
-                made = grow_trees(network, cost, largest, view(roots), view(group), reach, sets);
-            }
-            return std::tuple(give(std::move(made.tree)), give(std::move(made.src)),
-                              give(std::move(made.dst)), give(std::move(made.slot)), made.lost);
+        [](const Network& network, CostModel cost, const BoundChunks& chunks,
+           const Column<std::int32_t>& group) {
+            return grow_trees(network, cost, chunks, view(group));
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("largest"), nb::arg("roots"), nb::arg("group"),
-        nb::arg("reach"), nb::arg("set_offsets"), nb::arg("set_members"));
+        nb::arg("network"), nb::arg("cost"), nb::arg("chunks"), nb::arg("group"),
+        nb::call_guard<nb::gil_scoped_release>());
 }
 
 const Registration registration("multitree", bind);

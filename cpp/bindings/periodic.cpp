@@ -1,9 +1,5 @@
 #include "planners/periodic/periodic.h"
 
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
-
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 
@@ -11,22 +7,23 @@ namespace weft::bindings {
 namespace {
 
 void bind(nb::module_& module) {
+    nb::class_<PeriodicTrees>(module, "PeriodicTrees",
+                              "The rows of each tree's first chunk; `period` is in slots.")
+        .def_ro("period", &PeriodicTrees::period)
+        .def_prop_ro("offsets", column<PeriodicTrees>(&PeriodicTrees::offsets))
+        .def_prop_ro("link", column<PeriodicTrees>(&PeriodicTrees::link))
+        .def_prop_ro("slot", column<PeriodicTrees>(&PeriodicTrees::slot))
+        .def_prop_ro("reduce", column<PeriodicTrees, bool>(&PeriodicTrees::reduce))
+        .def_prop_ro("chunks", column<PeriodicTrees>(&PeriodicTrees::chunks),
+                     "How many chunks each tree carries.");
     module.def(
         "plan_periodic",
-        [](const Network& network, Column<std::int32_t> members, std::int64_t lag,
-           std::int64_t chunks, std::uint64_t seed, int threads, Progress& progress) {
-            PeriodicTrees made;
-            {
-                nb::gil_scoped_release release;
-                made =
-                    plan_periodic({network, view(members), lag, chunks}, seed, threads, progress);
-            }
-            return std::tuple(made.period, give(std::move(made.offsets)),
-                              give(std::move(made.link)), give(std::move(made.slot)),
-                              give(std::move(made.reduce)), give(std::move(made.chunks)));
+        [](const Network& network, const Column<std::int32_t>& members, std::int64_t lag,
+           std::int64_t chunks, const Search& search) {
+            return plan_periodic({network, view(members), lag, chunks}, search);
         },
-        nb::arg("network"), nb::arg("members"), nb::arg("lag"), nb::arg("chunks"), nb::arg("seed"),
-        nb::arg("threads"), nb::arg("progress"));
+        nb::arg("network"), nb::arg("members"), nb::arg("lag"), nb::arg("chunks"),
+        nb::arg("search"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 const Registration registration("periodic", bind);

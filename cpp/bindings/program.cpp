@@ -2,18 +2,21 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/values.h"
 
 namespace weft::bindings {
 namespace {
 
 using program::Woven;
 
-std::span<const std::uint8_t> bytes_of(const Column<bool>& column) {
-    return {reinterpret_cast<const std::uint8_t*>(column.data()), column.size()};
-}
+using BoundProgram =
+    Value<program::Program, Column<std::int32_t>, Column<std::int32_t>, Column<bool>, std::int64_t,
+          Column<std::int64_t>, Column<std::int64_t>, Column<std::int64_t>, Column<std::int64_t>,
+          Column<bool>, Column<std::int32_t>, Column<std::int32_t>, Column<std::int32_t>,
+          Column<std::int32_t>, Column<std::int32_t>>;
 
+// Moves the columns out; can be called once.
 nb::dict columns(Woven& woven) {
     nb::dict found;
     found["chunk"] = give(std::move(woven.chunk));
@@ -29,28 +32,6 @@ nb::dict columns(Woven& woven) {
     return found;
 }
 
-Woven weave(std::int64_t events, Column<std::int32_t> src, Column<std::int32_t> dst,
-            Column<bool> reduce, Column<std::int64_t> chain_offsets,
-            Column<std::int64_t> chain_events, Column<std::int64_t> edge_from,
-            Column<std::int64_t> edge_to, Column<bool> wished, Column<std::int32_t> npu,
-            Column<std::int32_t> place, Column<std::int32_t> chunk, Column<std::int32_t> result,
-            Column<std::int32_t> result_place) {
-    const program::Program program{.src = view(src),
-                                   .dst = view(dst),
-                                   .reduce = bytes_of(reduce),
-                                   .events = events,
-                                   .chains = {view(chain_offsets), view(chain_events)},
-                                   .edges = {view(edge_from), view(edge_to)},
-                                   .wished = bytes_of(wished),
-                                   .npu = view(npu),
-                                   .place = view(place),
-                                   .chunk = view(chunk),
-                                   .result = view(result),
-                                   .result_place = view(result_place)};
-    const nb::gil_scoped_release unlocked;
-    return program::weave(program);
-}
-
 void bind(nb::module_& module) {
     using program::Wrong;
     nb::enum_<Wrong>(module, "Fault")
@@ -59,15 +40,19 @@ void bind(nb::module_& module) {
         .value("empty", Wrong::empty)
         .value("race", Wrong::race)
         .value("tangled", Wrong::tangled);
-    nb::class_<Woven>(module, "Woven")
+    nb::class_<Woven>(module, "Woven", "A program as rows, or what is wrong with it.")
         .def_prop_ro("fault", [](const Woven& w) { return w.fault.what; })
         .def_prop_ro("fault_events", [](const Woven& w) { return w.fault.events; })
         .def_prop_ro("fault_cell", [](const Woven& w) { return w.fault.cell; })
-        .def("columns", &columns);
-    module.def("weave", &weave, nb::arg("events"), nb::arg("src"), nb::arg("dst"),
-               nb::arg("reduce"), nb::arg("chain_offsets"), nb::arg("chain_events"),
-               nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("wished"), nb::arg("npu"),
-               nb::arg("place"), nb::arg("chunk"), nb::arg("result"), nb::arg("result_place"));
+        .def("columns", &columns,
+             nb::sig("def columns(self) -> dict[str, numpy.typing.NDArray[typing.Any]]"),
+             "Move the columns out; can be called once.");
+    BoundProgram::bind(module, "Program", "src", "dst", "reduce", "events", "chain_offsets",
+                       "chain_events", "edge_from", "edge_to", "wished", "npu", "place", "chunk",
+                       "result", "result_place")
+        .def(
+            "weave", [](const BoundProgram& self) { return program::weave(self); },
+            nb::call_guard<nb::gil_scoped_release>());
 }
 
 const Registration registration("program", bind);

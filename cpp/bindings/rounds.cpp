@@ -1,12 +1,7 @@
 #include "planners/rounds/rounds.h"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-
 #include <cerrno>
-#include <optional>
 #include <system_error>
-#include <tuple>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
@@ -17,7 +12,8 @@ namespace {
 
 void bind(nb::module_& module) {
     nb::exception<LogChanged>(module, "LogChanged");
-    nb::class_<LogBytes>(module, "LogBytes")
+    nb::class_<LogBytes>(module, "LogBytes",
+                         "The bytes of a log of rounds; whoever makes one keeps the file.")
         .def_static(
             "in_memory", [](Column<std::uint8_t> log) { return LogBytes{.memory = view(log)}; },
             nb::arg("log"), nb::keep_alive<0, 1>())
@@ -30,21 +26,19 @@ void bind(nb::module_& module) {
 
     module.def(
         "run_rounds",
-        [](const Network& network, Column<std::int32_t> period, Column<std::int32_t> lag,
-           Column<std::int32_t> owner, std::uint64_t seed, int threads, int file, std::int64_t at,
-           Progress& progress) {
-            Rounds found;
+        [](const Network& network, const Column<std::int32_t>& period,
+           const Column<std::int32_t>& lag, const Column<std::int32_t>& owner, const Search& search,
+           int file, std::int64_t at) {
             int error = 0;
-            {
-                nb::gil_scoped_release release;
+            Rounds found = unlocked([&]() -> Rounds {
                 try {
-                    found = run_rounds(
-                        network, {view(period), view(lag), view(owner), seed, threads, file, at},
-                        progress);
+                    return run_rounds(network, {view(period), view(lag), view(owner), file, at},
+                                      search);
                 } catch (const std::system_error& failure) {
                     error = failure.code().value();
+                    return {};
                 }
-            }
+            });
             if (error) {
                 errno = error;
                 PyErr_SetFromErrno(PyExc_OSError);
@@ -52,24 +46,27 @@ void bind(nb::module_& module) {
             }
             return std::tuple(give(std::move(found.offsets)), found.sends, found.complete);
         },
-        nb::arg("network"), nb::arg("period"), nb::arg("lag"), nb::arg("owner"), nb::arg("seed"),
-        nb::arg("threads"), nb::arg("file"), nb::arg("at"), nb::arg("progress"));
+        nb::arg("network"), nb::arg("period"), nb::arg("lag"), nb::arg("owner"), nb::arg("search"),
+        nb::arg("file"), nb::arg("at"),
+        "Write a log into an open file; offsets of the rounds, how many entries there are, and "
+        "whether all got everything. Raises OSError if it cannot be written.");
 
     module.def(
         "round_entries",
-        [](const LogBytes& log, Column<std::int64_t> offsets, std::int64_t links, bool wide,
-           std::int64_t count, std::optional<Column<std::int32_t>> some) {
-            RoundEntries found;
-            {
-                nb::gil_scoped_release release;
+        [](const LogBytes& log, const Column<std::int64_t>& offsets, std::int64_t links, bool wide,
+           std::int64_t count, const Maybe<std::int32_t>& some) {
+            RoundEntries found = unlocked([&] {
                 const RoundLogView rounds{log, view(offsets), links, wide};
-                found = some ? round_entries(rounds, view(*some)) : round_entries(rounds, count);
-            }
-            return std::tuple(give(std::move(found.round)), give(std::move(found.link)),
-                              give(std::move(found.chunk)), found.damaged);
+                return some ? round_entries(rounds, view(*some)) : round_entries(rounds, count);
+            });
+            return std::tuple_cat(
+                give_all(std::move(found.round), std::move(found.link), std::move(found.chunk)),
+                std::tuple(found.damaged));
         },
         nb::arg("log"), nb::arg("offsets"), nb::arg("links"), nb::arg("wide"), nb::arg("count"),
-        nb::arg("some").none());
+        nb::arg("some").none(),
+        "Round, link and chunk of each entry, and a damaged round or -1. `some`: only of these "
+        "links, in ascending order; else of all, and `count` are expected.");
 }
 
 const Registration registration("rounds", bind);

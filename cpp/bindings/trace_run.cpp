@@ -1,13 +1,9 @@
 #include "traces/run.h"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <optional>
 #include <stdexcept>
-#include <utility>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
@@ -64,24 +60,20 @@ Ran run_weft(const RunGraph& graph, const Network& network, CostModel cost,
 
 template <auto Member>
 auto times() {
-    return [](nb::handle_t<Ran> self) {
-        const auto& values = nb::cast<const Ran&>(self).outcome.*Member;
-        return Array<const ps>(values.data(), {values.size()}, self);
-    };
+    return column<Ran>([](const Ran& ran) -> const auto& { return ran.outcome.*Member; });
 }
 
-nb::tuple links(const Ran& ran) {
+auto links(const Ran& ran) {
     LinkUse use = ran.carrier->use();
     for (auto& busy : use.busy) busy *= ran.step;
-    return nb::make_tuple(give(std::move(use.src)), give(std::move(use.dst)),
-                          give(std::move(use.busy)));
+    return give_all(std::move(use.src), std::move(use.dst), std::move(use.busy));
 }
 
-nb::list stuck(const Ran& ran) {
-    nb::list list;
+auto stuck(const Ran& ran) {
+    std::vector<std::tuple<std::uint32_t, std::optional<std::uint32_t>>> found;
     for (const auto& [recv, send] : ran.outcome.stuck)
-        list.append(nb::make_tuple(recv, send == no_node ? std::nullopt : std::optional(send)));
-    return list;
+        found.emplace_back(recv, send == no_node ? std::nullopt : std::optional(send));
+    return found;
 }
 
 void bind_graph(nb::module_& module) {
@@ -100,23 +92,19 @@ void bind_graph(nb::module_& module) {
             return pack_rank(chakra::read_trace(text, false).nodes, rank, ranks, rules);
         },
         nb::arg("file"), nb::arg("rank"), nb::arg("ranks"), nb::arg("rules"));
-    nb::class_<RunGraph>(module, "RunGraph")
+    nb::class_<RunGraph>(module, "RunGraph",
+                         "The nodes of all ranks, in order of rank, then of id; taken out of the "
+                         "parts, which are empty then.")
         .def(
             "__init__",
-            [](RunGraph* self, nb::list parts) {
-                std::vector<RankNodes*> taken;
-                for (nb::handle part : parts) taken.push_back(nb::cast<RankNodes*>(part));
+            [](RunGraph* self, std::vector<RankNodes*> parts) {
                 nb::gil_scoped_release free;
-                new (self) RunGraph(taken);
+                new (self) RunGraph(parts);
             },
             nb::arg("parts"))
         .def("__len__", &RunGraph::size)
         .def_prop_ro("ranks", &RunGraph::ranks)
-        .def_prop_ro("firsts",
-                     [](nb::handle_t<RunGraph> self) {
-                         const auto firsts = nb::cast<const RunGraph&>(self).firsts();
-                         return Array<const std::uint32_t>(firsts.data(), {firsts.size()}, self);
-                     })
+        .def_prop_ro("firsts", column<RunGraph>(&RunGraph::firsts))
         .def("ids", [](const RunGraph& graph) { return give(graph.ids()); })
         .def("rank", &RunGraph::rank_of, nb::arg("node"))
         .def("id", &RunGraph::id_of, nb::arg("node"))
@@ -124,14 +112,10 @@ void bind_graph(nb::module_& module) {
             "message",
             [](const RunGraph& graph, std::uint32_t node) {
                 const Channel& channel = graph.channel_of(node);
-                return nb::make_tuple(channel.src, channel.dst, channel.tag, channel.bytes);
+                return std::tuple(channel.src, channel.dst, channel.tag, channel.bytes);
             },
             nb::arg("node"))
-        .def_prop_ro("kind", [](nb::handle_t<RunGraph> self) {
-            const auto& kind = nb::cast<const RunGraph&>(self).kind;
-            return Array<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(kind.data()),
-                                             {kind.size()}, self);
-        });
+        .def_prop_ro("kind", column<RunGraph, std::uint8_t>(&RunGraph::kind));
 }
 
 void bind_run(nb::module_& module) {
@@ -142,11 +126,12 @@ void bind_run(nb::module_& module) {
     nb::class_<AstraDimension>(module, "AstraDimension")
         .def(nb::init<AstraShape, std::int32_t, double, double>(), nb::arg("shape"),
              nb::arg("size"), nb::arg("bandwidth"), nb::arg("latency"));
-    nb::class_<Ran>(module, "TraceRun")
+    nb::class_<Ran>(module, "TraceRun",
+                    "When nodes and ranks started and ended, in picoseconds; -1 for never.")
         .def_prop_ro("start", times<&TraceOutcome::start>())
         .def_prop_ro("end", times<&TraceOutcome::end>())
         .def_prop_ro("finish", times<&TraceOutcome::finish>())
-        .def_prop_ro("links", &links)
+        .def_prop_ro("links", &links, nb::rv_policy::reference)
         .def_prop_ro("stuck", &stuck)
         .def(
             "alone",

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "base/network.h"
 
@@ -10,12 +10,12 @@ namespace weft {
 
 // Chunks with the same pre- and postcondition, counted together.
 struct ChunkClasses {
-    std::vector<std::int32_t> pre, post;  // numbers of sets
-    std::vector<bool> reduce;
-    std::vector<std::int64_t> count;  // chunks
-    std::vector<std::int64_t> bytes;  // in all
-    std::int64_t smallest, largest;   // bytes of a chunk
-    Rows sets;
+    std::span<const std::int32_t> pre, post;  // numbers of sets
+    std::span<const std::uint8_t> reduce;
+    std::span<const std::int64_t> count;  // chunks
+    std::span<const std::int64_t> bytes;  // in all
+    std::int64_t smallest, largest;       // bytes of a chunk
+    RowsView sets;
 };
 
 enum class BoundKind { none, ingress, egress, path };

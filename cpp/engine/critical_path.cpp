@@ -13,7 +13,7 @@ class Backwards {
     Backwards(const Run& run, const Simulated& done)
         : run_(run), done_(done), times_(run.network, run.routes, run.cost) {
         for (std::int32_t row = 0; row < run.waits.rows; ++row) {
-            const auto links = run.routes[run.route[row]];
+            const auto links = run.routes[run.rows.route[row]];
             const auto& holds = times(row).holds;
             for (std::size_t k = 0; k < links.size(); ++k)
                 released_.push_back(
@@ -65,7 +65,7 @@ class Backwards {
     };
 
     const RouteTimes& times(std::int32_t row) {
-        return times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
+        return times_.of(run_.bytes[run_.rows.chunk[row]], run_.rows.route[row]);
     }
 
     Reason reason(std::int32_t row, bool by_end) {
@@ -73,7 +73,7 @@ class Backwards {
             if (const auto before = added_before(row); before >= 0) return {before, Cause::adding};
         if (const Reason own = reason_to_start(row); own.before >= 0) return own;
         // The rows of a multicast start together: what held up one held up all.
-        const auto links = run_.routes[run_.route[row]];
+        const auto links = run_.routes[run_.rows.route[row]];
         if (!sent_.empty() && !links.empty())
             for (auto other = first(sent_, links.front(), done_.start[row]);
                  other != sent_.end() && other->where == links.front() &&
@@ -91,7 +91,7 @@ class Backwards {
     Reason reason_to_start(std::int32_t row) {
         if (const auto before = brought(row, done_.start[row]); before >= 0)
             return {before, Cause::data};
-        const auto links = run_.routes[run_.route[row]];
+        const auto links = run_.routes[run_.rows.route[row]];
         for (std::size_t k = 0; k < links.size(); ++k) {
             const ps begin = done_.start[row] + times(row).holds[k].offset;
             const auto found = first(released_, links[k], begin);

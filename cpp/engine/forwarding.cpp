@@ -7,8 +7,7 @@
 
 namespace weft {
 
-Forwarding::Forwarding(const Network& network, CostModel cost, std::int64_t largest,
-                       const Rows& sets)
+Forwarding::Forwarding(const Network& network, CostModel cost, std::int64_t largest, RowsView sets)
     : npus_(static_cast<std::size_t>(network.npus)), hops_(find_hops(network, cost, largest)),
       duration_(time_hops(network, hops_, cost, largest).duration), sets_(sets), distance_(npus_),
       may_hold_(npus_) {
@@ -278,8 +277,8 @@ class RouteNumbers {
 
 Forwarded forward(const Network& network, CostModel cost, std::span<const std::int32_t> src,
                   std::span<const std::int32_t> dst, std::span<const std::int32_t> reach,
-                  std::int64_t largest, const Rows& sets) {
-    Forwarding paths(network, cost, largest, sets);
+                  const Chunks& chunks) {
+    Forwarding paths(network, cost, chunks.largest(), chunks.sets);
     Forwarded made;
     RouteNumbers numbers(network, paths, made.routes);
     std::vector<std::size_t> at_home;
@@ -309,17 +308,16 @@ Forwarded forward(const Network& network, CostModel cost, std::span<const std::i
     return made;
 }
 
-std::vector<std::int32_t> nearest(const Network& network, CostModel cost,
-                                  std::span<const std::int32_t> holders,
-                                  std::span<const std::int32_t> taker,
-                                  std::span<const std::int32_t> reach, std::int64_t largest,
-                                  const Rows& sets) {
-    Forwarding paths(network, cost, largest, sets);
+std::vector<std::int32_t> nearest(const Network& network, CostModel cost, const Chunks& chunks,
+                                  std::span<const std::int64_t> chunk,
+                                  std::span<const std::int32_t> taker) {
+    Forwarding paths(network, cost, chunks.largest(), chunks.sets);
     std::vector<std::int32_t> found(taker.size(), Forwarding::none);
     for (std::size_t m = 0; m < taker.size(); ++m) {
-        const auto table = paths.towards(taker[m], reach[m]);
+        const auto number = static_cast<std::int32_t>(chunk[m]);
+        const auto table = paths.towards(taker[m], chunks.reach[number]);
         std::int32_t fewest = -1;
-        for (auto npu : sets[holders[m]]) {
+        for (auto npu : chunks.holders(number)) {
             std::int32_t length = 0, at = npu;
             for (auto hop = paths.from(table, at); hop != Forwarding::none;
                  hop = paths.from(table, at)) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/hops.h"
-#include "base/network.h"
+#include "base/tables.h"
 
 namespace weft {
 
@@ -28,7 +28,7 @@ class Forwarding {
     static constexpr std::int32_t none = -1;
 
     // `largest` is the size of the largest message. `sets` are sets of NPUs, each ascending.
-    Forwarding(const Network& network, CostModel cost, std::int64_t largest, const Rows& sets);
+    Forwarding(const Network& network, CostModel cost, std::int64_t largest, RowsView sets);
 
     // A table of next hops towards a taker through NPUs of the set `reach` (-1: any). It is made
     // when first asked for.
@@ -79,7 +79,7 @@ class Forwarding {
     Rows bundles_;              // those of `hops_`; parallel links between NPUs are one, too
     Rows first_links_;          // of each hop: the first link of each bundle
     std::vector<ps> duration_;  // of each hop, for the largest message
-    const Rows& sets_;
+    RowsView sets_;
     std::unordered_map<std::int64_t, std::int32_t> tables_;  // by taker and reach
     std::vector<std::int32_t> next_;                         // by table, then NPU
     std::vector<std::int32_t> left_;      // hops to go, likewise; only where there are switches
@@ -105,17 +105,16 @@ struct Forwarded {
     std::int32_t lost = -1;  // the first message that has no path; then there are no hops
 };
 
-// A message from an NPU to itself is one hop, over the route without links.
+// `reach` is of each message, and names a set of `chunks`, of which none is larger than the
+// largest. A message from an NPU to itself is one hop, over the route without links.
 Forwarded forward(const Network& network, CostModel cost, std::span<const std::int32_t> src,
                   std::span<const std::int32_t> dst, std::span<const std::int32_t> reach,
-                  std::int64_t largest, const Rows& sets);
+                  const Chunks& chunks);
 
-// Which of its holders each message comes from: the one with the fewest hops to go, the lowest of
-// equals; -1 if none has a way.
-std::vector<std::int32_t> nearest(const Network& network, CostModel cost,
-                                  std::span<const std::int32_t> holders,
-                                  std::span<const std::int32_t> taker,
-                                  std::span<const std::int32_t> reach, std::int64_t largest,
-                                  const Rows& sets);
+// Which holder of its chunk each message comes from: the one with the fewest hops to go, the lowest
+// of equals; -1 if none has a way.
+std::vector<std::int32_t> nearest(const Network& network, CostModel cost, const Chunks& chunks,
+                                  std::span<const std::int64_t> chunk,
+                                  std::span<const std::int32_t> taker);
 
 }  // namespace weft

@@ -9,7 +9,8 @@ Occupied occupied(const Run& run, std::span<const ps> start) {
     Occupied all;
     all.duration.reserve(start.size());
     for (std::size_t row = 0; row < start.size(); ++row) {
-        const auto& [duration, holds] = times.of(run.bytes[run.rows.chunk[row]], run.route[row]);
+        const auto& [duration, holds] =
+            times.of(run.bytes[run.rows.chunk[row]], run.rows.route[row]);
         all.duration.push_back(duration);
         for (const auto& hold : holds) {
             all.begin.push_back(start[row] + hold.offset);

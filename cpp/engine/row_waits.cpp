@@ -33,7 +33,7 @@ class Cells {
   public:
     explicit Cells(const LogicView& table) : chunks_(table.chunks()) {
         const auto all = static_cast<std::size_t>(table.npus) * chunks_;
-        dense_ = table.src_place.empty() && table.dst_place.empty() && all <= 8 * table.rows();
+        dense_ = table.src_place.empty() && table.dst_place.empty() && all <= 8 * table.size();
         if (dense_) cells_.resize(all);
     }
     Cell& at(std::int32_t npu, std::int32_t place) {
@@ -56,13 +56,13 @@ class Cells {
 class Finder {
   public:
     Finder(const LogicView& table, std::span<const ps> end)
-        : table_(table), end_(end), cells_(table), before_writing_(table.rows(), nobody),
-          before_reading_(table.rows(), nobody) {}
+        : table_(table), end_(end), cells_(table), before_writing_(table.size(), nobody),
+          before_reading_(table.size(), nobody) {}
 
     RowWaits find() && {
-        const auto rows = static_cast<std::int32_t>(table_.rows());
+        const auto rows = static_cast<std::int32_t>(table_.size());
         next_join_ = rows;
-        found_.offsets.reserve(table_.rows() + 1);
+        found_.offsets.reserve(table_.size() + 1);
         for (std::int32_t row = 0; row < rows; ++row) {
             waits_.clear();
             wait_for_memory(row);

@@ -4,29 +4,18 @@
 #include <cstdint>
 #include <span>
 
-#include "base/network.h"
+#include "base/tables.h"
 
 namespace weft {
 
-// The columns of a table of transfers; places and dependencies are empty where it has none.
-struct LogicView {
+// A table of transfers, and what decides besides it.
+struct LogicView : Transfers {
     std::int32_t npus = 0;
-    std::span<const std::int32_t> chunk, src, dst;
-    std::span<const std::uint8_t> reduce;
-    std::span<const std::int32_t> src_place, dst_place;
-    std::span<const std::int64_t> dep_offsets, deps;
     std::span<const std::uint8_t> summed;  // by chunk: whether it is a sum
     // By row, or empty: whether it passes on just what the row before it brought, to a relay.
     std::span<const std::uint8_t> chained;
 
-    std::size_t rows() const { return chunk.size(); }
     std::size_t chunks() const { return summed.size(); }
-    std::int32_t reads(std::size_t row) const {
-        return src_place.empty() ? chunk[row] : src_place[row];
-    }
-    std::int32_t writes(std::size_t row) const {
-        return dst_place.empty() ? chunk[row] : dst_place[row];
-    }
     bool is_chained(std::size_t row) const { return row < chained.size() && chained[row]; }
 };
 

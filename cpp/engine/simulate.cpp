@@ -17,7 +17,7 @@ class FirstCome {
         : run_(run), times_(run.network, run.routes, run.cost), calendars_(run.network.links()),
           waiters_(turned_round(run.waits.waits)), left_(run.waits.size()),
           ready_(run.waits.size(), 0), adder_(run.reducer > 0 ? run.network.npus : 0, 0),
-          done_{std::vector<ps>(run.rows.rows()), std::vector<ps>(run.rows.rows()),
+          done_{std::vector<ps>(run.rows.size()), std::vector<ps>(run.rows.size()),
                 std::vector<ps>(run.network.links(), 0)} {}
 
     Simulated simulate() && {
@@ -55,8 +55,8 @@ class FirstCome {
     // Gives a row that has nothing left to wait for the first time at which its links are free.
     void book(std::int32_t row, ps now) {
         const auto& [duration, holds] =
-            times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
-        const auto links = run_.routes[run_.route[row]];
+            times_.of(run_.bytes[run_.rows.chunk[row]], run_.rows.route[row]);
+        const auto links = run_.routes[run_.rows.route[row]];
         const ps start = calendars_.first_fit(links, holds, now);
         calendars_.take(links, holds, start);
         for (std::size_t k = 0; k < links.size(); ++k) done_.busy[links[k]] += holds[k].length;

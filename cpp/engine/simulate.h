@@ -11,12 +11,8 @@
 namespace weft {
 
 // What is run. `waits` are those of `rows`.
-struct Run {
-    const Network& network;
-    const Rows& routes;  // the links of each route, from NPU to NPU through switches
-    CostModel cost;
+struct Run : Timing {
     const LogicView& rows;
-    std::span<const std::int32_t> route;  // by row
     std::span<const std::int64_t> bytes;  // by chunk
     const RowWaits& waits;
     std::int64_t reducer = 0;  // bytes per second that an NPU adds; 0: adding takes no time

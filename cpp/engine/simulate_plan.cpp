@@ -45,7 +45,7 @@ class AsPlanned {
 
   private:
     const RouteTimes& times(std::int32_t row) {
-        return times_.of(run_.bytes[run_.rows.chunk[row]], run_.route[row]);
+        return times_.of(run_.bytes[run_.rows.chunk[row]], run_.rows.route[row]);
     }
 
     // Rows of one chunk that leave one NPU at one time over one link start with the first of them,
@@ -54,7 +54,7 @@ class AsPlanned {
         std::iota(leader_.begin(), leader_.end(), 0);
         if (run_.network.copies.empty()) return;
         const auto key = [&](std::int32_t row) {
-            const auto links = run_.routes[run_.route[row]];
+            const auto links = run_.routes[run_.rows.route[row]];
             return std::tuple(run_.rows.chunk[row], run_.rows.src[row], planned_start_[row],
                               links.empty() ? -1 - row : links.front());
         };
@@ -81,7 +81,7 @@ class AsPlanned {
         first_.reserve(planned_start_.size() + 1);
         first_.push_back(0);
         for (std::size_t row = 0; row < planned_start_.size(); ++row) {
-            const auto links = run_.routes[run_.route[row]];
+            const auto links = run_.routes[run_.rows.route[row]];
             for (auto link : links) ++offsets[static_cast<std::size_t>(link) + 1];
             first_.push_back(first_.back() + static_cast<std::int64_t>(links.size()));
         }
@@ -92,7 +92,7 @@ class AsPlanned {
         for (auto row : order_) {
             if (row >= run_.waits.rows) continue;
             const auto& spans = times(row).holds;
-            const auto links = run_.routes[run_.route[row]];
+            const auto links = run_.routes[run_.rows.route[row]];
             for (std::size_t k = 0; k < links.size(); ++k)
                 held[next[links[k]]++] = {planned_start_[row] + spans[k].offset, row,
                                           first_[row] + static_cast<std::int64_t>(k)};
@@ -228,7 +228,7 @@ class AsPlanned {
     ps after_links(std::int32_t row) {
         ps start = 0;
         const auto holds = times(row).holds;  // a copy: `times` may give up what it gave
-        const auto links = run_.routes[run_.route[row]];
+        const auto links = run_.routes[run_.rows.route[row]];
         for (std::size_t k = 0; k < links.size(); ++k) {
             const auto before = before_[first_[row] + static_cast<std::int64_t>(k)];
             if (before == nobody) continue;
@@ -240,7 +240,7 @@ class AsPlanned {
     }
 
     Hold hold_of(std::int32_t row, std::int32_t link) {
-        const auto links = run_.routes[run_.route[row]];
+        const auto links = run_.routes[run_.rows.route[row]];
         return times(row).holds[std::find(links.begin(), links.end(), link) - links.begin()];
     }
 

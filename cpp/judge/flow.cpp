@@ -13,12 +13,13 @@ struct ByChunk {
     std::vector<std::uint32_t> rows;
 
     explicit ByChunk(const Claim& claim)
-        : offsets(static_cast<std::size_t>(claim.chunks()) + 1), rows(claim.chunk.size()) {
-        for (auto chunk : claim.chunk) ++offsets[chunk + 1];
-        for (std::int32_t c = 0; c < claim.chunks(); ++c) offsets[c + 1] += offsets[c];
+        : offsets(static_cast<std::size_t>(claim.chunks.size()) + 1),
+          rows(claim.rows.chunk.size()) {
+        for (auto chunk : claim.rows.chunk) ++offsets[chunk + 1];
+        for (std::int32_t c = 0; c < claim.chunks.size(); ++c) offsets[c + 1] += offsets[c];
         std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
         for (std::size_t row = 0; row < rows.size(); ++row)
-            rows[next[claim.chunk[row]]++] = static_cast<std::uint32_t>(row);
+            rows[next[claim.rows.chunk[row]]++] = static_cast<std::uint32_t>(row);
     }
     std::span<const std::uint32_t> of(std::int64_t chunk) const {
         return {rows.data() + offsets[chunk], rows.data() + offsets[chunk + 1]};
@@ -35,7 +36,7 @@ class FlowCheck {
             ++stamp_;
             const auto number = static_cast<std::int32_t>(chunk);
             const auto rows = by_chunk_.of(chunk);
-            if (!claim_.reduction[chunk])
+            if (!claim_.chunks.reduce[chunk])
                 check_copies(number, rows, first);
             else if (!is_tree(number, rows))
                 follow_sets(claim_, rows, number, number + 1, first);
@@ -57,29 +58,29 @@ class FlowCheck {
         return found;
     }
 
-    ps start_of(std::int64_t row) const { return claim_.timed ? claim_.start[row] : row; }
+    ps start_of(std::int64_t row) const { return claim_.timed ? claim_.rows.start[row] : row; }
 
     // A chunk that is only copied is there from its earliest arrival on. Since hops take time, a
     // send at or after that has a cause that started before it, so no order needs to be found.
     void check_copies(std::int32_t chunk, std::span<const std::uint32_t> rows, First& first) {
-        for (auto npu : claim_.members(claim_.pre[chunk])) cell(npu) = {-1, stamp_, 1};
+        for (auto npu : claim_.chunks.sets[claim_.chunks.pre[chunk]]) cell(npu) = {-1, stamp_, 1};
         if (claim_.timed)
             for (auto row : rows) {
                 // A copy onto itself brings nothing (and takes no time: it would be its own cause).
-                if (claim_.src[row] == claim_.dst[row]) continue;
-                Cell& to = cell(claim_.dst[row]);
-                to.ready = std::min(to.ready, claim_.end[row]);
+                if (claim_.rows.src[row] == claim_.rows.dst[row]) continue;
+                Cell& to = cell(claim_.rows.dst[row]);
+                to.ready = std::min(to.ready, claim_.rows.end[row]);
             }
         for (auto row : rows) {
-            const Cell& from = cell(claim_.src[row]);
-            if (claim_.timed && claim_.start[row] < from.ready)
-                first.offer(unheld(row, claim_.start[row], from.ready, false));
+            const Cell& from = cell(claim_.rows.src[row]);
+            if (claim_.timed && claim_.rows.start[row] < from.ready)
+                first.offer(unheld(row, claim_.rows.start[row], from.ready, false));
             if (from.count == 0) first.offer(unheld_in_row_order(row, rows));
-            Cell& to = cell(claim_.dst[row]);
+            Cell& to = cell(claim_.rows.dst[row]);
             to.count = 1;
             if (!claim_.timed) to.ready = 0;
         }
-        for (auto npu : claim_.members(claim_.post[chunk]))
+        for (auto npu : claim_.chunks.sets[claim_.chunks.post[chunk]])
             if (cell(npu).ready == never)
                 return first.offer({.code = Code::never_received,
                                     .in_row_order = !claim_.timed,
@@ -93,14 +94,14 @@ class FlowCheck {
                 .in_row_order = in_row_order,
                 .time = time,
                 .row = row,
-                .chunk = claim_.chunk[row],
-                .npu = claim_.src[row],
+                .chunk = claim_.rows.chunk[row],
+                .npu = claim_.rows.src[row],
                 .other = ready};
     }
 
     Violation unheld_in_row_order(std::uint32_t row, std::span<const std::uint32_t> rows) const {
         for (auto later : rows)
-            if (later > row && claim_.dst[later] == claim_.src[row])
+            if (later > row && claim_.rows.dst[later] == claim_.rows.src[row])
                 return unheld(row, row, later, true);
         return unheld(row, row, never, true);
     }
@@ -111,19 +112,19 @@ class FlowCheck {
     // every read comes after all writes to its place but copies of the complete value, and those
     // come, through the root, after all the place's own reads. False means "not this simple".
     bool is_tree(std::int32_t chunk, std::span<const std::uint32_t> rows) {
-        const auto contributors = claim_.members(claim_.pre[chunk]);
+        const auto contributors = claim_.chunks.sets[claim_.chunks.pre[chunk]];
         const auto all = static_cast<std::int32_t>(contributors.size());
         for (auto npu : contributors) cell(npu) = {-1, stamp_, 1};
         for (auto row : rows) {
-            Cell& from = cell(claim_.src[row]);
-            if (claim_.src[row] == claim_.dst[row] || from.count == 0) return false;
-            if (claim_.timed && claim_.start[row] < from.ready) return false;
-            Cell& to = cell(claim_.dst[row]);
-            const ps end = claim_.timed ? claim_.end[row] : 0;
-            if (claim_.reduce[row] ? !add(from, to, end, all) : !copy(from, to, end, all))
+            Cell& from = cell(claim_.rows.src[row]);
+            if (claim_.rows.src[row] == claim_.rows.dst[row] || from.count == 0) return false;
+            if (claim_.timed && claim_.rows.start[row] < from.ready) return false;
+            Cell& to = cell(claim_.rows.dst[row]);
+            const ps end = claim_.timed ? claim_.rows.end[row] : 0;
+            if (claim_.rows.reduce[row] ? !add(from, to, end, all) : !copy(from, to, end, all))
                 return false;
         }
-        for (auto npu : claim_.members(claim_.post[chunk]))
+        for (auto npu : claim_.chunks.sets[claim_.chunks.post[chunk]])
             if (cell(npu).count != all || all == 0) return false;
         return true;
     }
@@ -159,17 +160,18 @@ class FlowCheck {
 First check_flow(const Claim& claim) {
     if (claim.has_places()) {
         // Slots may hold one chunk after another: nothing can be judged apart.
-        std::vector<std::uint32_t> rows(claim.chunk.size());
+        std::vector<std::uint32_t> rows(claim.rows.chunk.size());
         for (std::size_t row = 0; row < rows.size(); ++row)
             rows[row] = static_cast<std::uint32_t>(row);
         First first;
-        follow_sets(claim, rows, 0, claim.chunks(), first);
+        follow_sets(claim, rows, 0, claim.chunks.size(), first);
         return first;
     }
     const ByChunk by_chunk(claim);
-    const std::int64_t rows_a_chunk = claim.rows() / std::max(1, claim.chunks()) + 1;
+    const std::int64_t rows_a_chunk = claim.row_count() / std::max(1, claim.chunks.size()) + 1;
     const std::int64_t block = std::max<std::int64_t>(1, (1 << 15) / rows_a_chunk);
-    return in_blocks<FlowCheck>(claim.chunks(), block, [&] { return FlowCheck(claim, by_chunk); });
+    return in_blocks<FlowCheck>(claim.chunks.size(), block,
+                                [&] { return FlowCheck(claim, by_chunk); });
 }
 
 }  // namespace weft::judge

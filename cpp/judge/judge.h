@@ -6,46 +6,21 @@
 #include <optional>
 #include <span>
 
-#include "base/cost.h"
-#include "base/network.h"
+#include "base/tables.h"
 
 namespace weft::judge {
 
-// All an algorithm claims, as views of its columns. Columns that are absent are empty; the
-// lengths of those present have been checked. Booleans are bytes, so that any byte is harmless.
+// All an algorithm claims, as views of its columns; the lengths of those present have been checked.
 struct Claim {
     std::int32_t npus = 0;
-    // Rows. `timed`: route, start and end are there, and so is the network.
-    std::span<const std::int32_t> chunk, src, dst;
-    std::span<const std::uint8_t> reduce;
-    bool timed = false;
-    std::span<const std::int32_t> route;
-    std::span<const ps> start, end;
-    std::span<const std::int32_t> src_place, dst_place;
-    std::span<const std::int64_t> dep_offsets, deps;
-    // Chunks: see `weft.collective.Chunks`.
-    std::span<const std::int64_t> bytes;
-    std::span<const std::int32_t> pre, post, reach;
-    std::span<const std::uint8_t> reduction;
-    std::span<const std::int64_t> set_offsets;
-    std::span<const std::int32_t> set_members;
-    // Network.
-    const Network* network = nullptr;
-    CostModel cost;
-    std::span<const std::int64_t> route_offsets;
-    std::span<const std::int32_t> route_links;
+    Transfers rows;
+    bool timed = false;  // route, start and end are there, and so is `timing`
+    Chunks chunks;
+    const Timing* timing = nullptr;
     std::span<const std::uint8_t> removed;  // one an NPU; empty if none is
 
-    std::int64_t rows() const { return static_cast<std::int64_t>(chunk.size()); }
-    std::int32_t chunks() const { return static_cast<std::int32_t>(bytes.size()); }
-    bool has_places() const { return !src_place.empty() || !dst_place.empty(); }
-    std::span<const std::int32_t> members(std::int32_t set) const {
-        return set_members.subspan(set_offsets[set], set_offsets[set + 1] - set_offsets[set]);
-    }
-    std::span<const std::int32_t> links(std::int32_t number) const {
-        return route_links.subspan(route_offsets[number],
-                                   route_offsets[number + 1] - route_offsets[number]);
-    }
+    std::int64_t row_count() const { return static_cast<std::int64_t>(rows.size()); }
+    bool has_places() const { return !rows.src_place.empty() || !rows.dst_place.empty(); }
 };
 
 // What can be wrong. `other` and `detail` of a violation are named beside each.

@@ -19,18 +19,20 @@ struct Interval {
 // send the same copy at the same time, over the same links up to a switch that copies, where they
 // part. (A sum in a place of its own may change between two reads at one time.)
 bool are_one(const Claim& claim, std::int64_t a, std::int64_t b, std::int32_t link) {
-    if (claim.chunk[a] != claim.chunk[b] || claim.src[a] != claim.src[b] ||
-        claim.start[a] != claim.start[b] || claim.reduce[a] || claim.reduce[b])
+    if (claim.rows.chunk[a] != claim.rows.chunk[b] || claim.rows.src[a] != claim.rows.src[b] ||
+        claim.rows.start[a] != claim.rows.start[b] || claim.rows.reduce[a] || claim.rows.reduce[b])
         return false;
-    if (claim.has_places() && (claim.reduction[claim.chunk[a]] || claim.src_place.empty() ||
-                               claim.src_place[a] != claim.src_place[b]))
+    if (claim.has_places() &&
+        (claim.chunks.reduce[claim.rows.chunk[a]] || claim.rows.src_place.empty() ||
+         claim.rows.src_place[a] != claim.rows.src_place[b]))
         return false;
-    const auto one = claim.links(claim.route[a]), two = claim.links(claim.route[b]);
+    const auto one = claim.timing->routes[claim.rows.route[a]],
+               two = claim.timing->routes[claim.rows.route[b]];
     bool shared = false;
     std::size_t i = 0;
     for (; i < one.size() && i < two.size() && one[i] == two[i]; ++i) shared |= one[i] == link;
     return shared && i < one.size() && i < two.size() &&
-           claim.network->copies_at(claim.network->dst[one[i - 1]]);
+           claim.timing->network.copies_at(claim.timing->network.dst[one[i - 1]]);
 }
 
 // Watches one link, given its holds in order of time.
@@ -45,7 +47,7 @@ struct Watch {
             first.offer({.code = Code::link_taken,
                          .time = hold.begin,
                          .row = hold.row,
-                         .chunk = claim.chunk[hold.row],
+                         .chunk = claim.rows.chunk[hold.row],
                          .link = link,
                          .other = longest.row,
                          .detail = longest.until});
@@ -57,7 +59,7 @@ struct Watch {
 class LinkCheck {
   public:
     LinkCheck(const Claim& claim, const Hops& hops)
-        : claim_(claim), hops_(hops), links_(claim.network->links()), unsorted_(links_),
+        : claim_(claim), hops_(hops), links_(claim.timing->network.links()), unsorted_(links_),
           holds_(links_) {}
 
     First run() {
@@ -76,10 +78,10 @@ class LinkCheck {
 
   private:
     void each_hold(const auto& act) {
-        for (std::int64_t row = 0; row < claim_.rows(); ++row) {
+        for (std::int64_t row = 0; row < claim_.row_count(); ++row) {
             const auto holds = hops_.of(row, scratch_).holds;
-            const auto links = claim_.links(claim_.route[row]);
-            const ps start = claim_.start[row];
+            const auto links = claim_.timing->routes[claim_.rows.route[row]];
+            const ps start = claim_.rows.start[row];
             for (std::size_t i = 0; i < links.size(); ++i) {
                 const ps begin = start + holds[i].offset;
                 act(links[i], Interval{begin, begin + holds[i].length, row});

@@ -69,17 +69,17 @@ class Hops {
 
     // The hop of a row; valid until the next call with the same scratch.
     Hop of(std::int64_t row, Scratch& scratch) const {
-        const std::int32_t route = claim_.route[row], chunk = claim_.chunk[row];
-        if (durations_.empty()) return compute(route, claim_.bytes[chunk], scratch);
+        const std::int32_t route = claim_.rows.route[row], chunk = claim_.rows.chunk[row];
+        if (durations_.empty()) return compute(route, claim_.chunks.bytes[chunk], scratch);
         const std::size_t size = size_of_[chunk];
-        const auto offset = claim_.route_offsets[route];
+        const auto offset = claim_.timing->routes.offsets[route];
         return {durations_[size * routes() + route],
-                {holds_.data() + size * claim_.route_links.size() + offset,
-                 static_cast<std::size_t>(claim_.route_offsets[route + 1] - offset)}};
+                {holds_.data() + size * claim_.timing->routes.items.size() + offset,
+                 static_cast<std::size_t>(claim_.timing->routes.offsets[route + 1] - offset)}};
     }
 
   private:
-    std::size_t routes() const { return claim_.route_offsets.size() - 1; }
+    std::size_t routes() const { return claim_.timing->routes.offsets.size() - 1; }
     Hop compute(std::int32_t route, std::int64_t bytes, Scratch& scratch) const;
 
     const Claim& claim_;

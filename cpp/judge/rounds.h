@@ -13,22 +13,31 @@
 
 namespace weft::judge {
 
-// All that a log claims. The network has no switches, and everybody in it takes part.
-struct RoundClaim {
-    const Network* network = nullptr;
-    CostModel cost;
-    bool sums = false, spreads = false;  // Reduce-Scatter, All-Gather; All-Reduce: one, then other
-    ps slot = 1;                         // rounds times slot is within the clock
-    std::int64_t count = 0;              // entries claimed
+// A log, and how many entries it claims.
+struct RoundRecord {
     LogBytes log;
     std::span<const std::int64_t> offsets;
+    ps slot = 1;  // rounds times slot is within the clock
+    std::int64_t count = 0;
+
+    std::int64_t rounds() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+};
+
+// Who has and who carries what.
+struct RoundParts {
     std::span<const std::int64_t> bytes;    // of each chunk
     std::span<const std::int32_t> owner;    // of each chunk; -1: whoever sends it first
     std::span<const std::uint8_t> present;  // of each NPU
     std::span<const std::uint8_t> twinned;  // of each link, if there are sums: its twin is its own
 
-    std::int64_t rounds() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
     std::int32_t chunks() const { return static_cast<std::int32_t>(bytes.size()); }
+};
+
+// All that a log claims. The network has no switches, and everybody in it takes part.
+struct RoundClaim : RoundRecord, RoundParts {
+    const Network* network = nullptr;
+    CostModel cost;
+    bool sums = false, spreads = false;  // Reduce-Scatter, All-Gather; All-Reduce: one, then other
 };
 
 // What can be wrong, in the order in which it is looked for. Fields of a violation that mean

@@ -14,9 +14,9 @@ struct Ends {
 
 // The nodes a route joins, if its links follow each other through switches.
 Ends ends_of(const Claim& claim, std::int32_t route) {
-    const auto links = claim.links(route);
+    const auto links = claim.timing->routes[route];
     if (links.empty()) return {};
-    const Network& network = *claim.network;
+    const Network& network = claim.timing->network;
     for (std::size_t i = 1; i < links.size(); ++i) {
         const std::int32_t node = network.dst[links[i - 1]];
         if (network.src[links[i]] != node || !network.is_switch(node))
@@ -27,24 +27,25 @@ Ends ends_of(const Claim& claim, std::int32_t route) {
 
 // Whether the table of routes can be read at all: returns the first bad route, or -1.
 std::int64_t bad_route(const Claim& claim) {
-    const auto offsets = claim.route_offsets;
+    const auto offsets = claim.timing->routes.offsets;
     if (offsets.empty() || offsets.front() != 0) return 0;
     const auto routes = static_cast<std::int64_t>(offsets.size()) - 1;
     for (std::int64_t r = 0; r < routes; ++r) {
         if (offsets[r + 1] < offsets[r] ||
-            offsets[r + 1] > static_cast<std::int64_t>(claim.route_links.size()))
+            offsets[r + 1] > static_cast<std::int64_t>(claim.timing->routes.items.size()))
             return r;
-        for (auto link : claim.links(static_cast<std::int32_t>(r)))
-            if (link < 0 || link >= claim.network->links()) return r;
+        for (auto link : claim.timing->routes[static_cast<std::int32_t>(r)])
+            if (link < 0 || link >= claim.timing->network.links()) return r;
     }
-    return offsets.back() == static_cast<std::int64_t>(claim.route_links.size()) ? -1 : routes;
+    return offsets.back() == static_cast<std::int64_t>(claim.timing->routes.items.size()) ? -1
+                                                                                          : routes;
 }
 
 bool good_dep_offsets(const Claim& claim) {
-    const auto offsets = claim.dep_offsets;
+    const auto offsets = claim.rows.dep_offsets;
     return offsets.empty() ||
            (offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()) &&
-            offsets.back() == static_cast<std::int64_t>(claim.deps.size()));
+            offsets.back() == static_cast<std::int64_t>(claim.rows.deps.size()));
 }
 
 bool is_there(const Claim& claim, std::int32_t npu) {
@@ -64,65 +65,72 @@ class RowCheck {
     using Finding = std::optional<Violation>;
 
     Finding check(std::int64_t row) const {
-        const std::int32_t chunk = claim_.chunk[row];
-        if (chunk < 0 || chunk >= claim_.chunks()) return at(row, Code::chunk_range, chunk);
-        for (std::int32_t npu : {claim_.src[row], claim_.dst[row]}) {
+        const std::int32_t chunk = claim_.rows.chunk[row];
+        if (chunk < 0 || chunk >= claim_.chunks.size()) return at(row, Code::chunk_range, chunk);
+        for (std::int32_t npu : {claim_.rows.src[row], claim_.rows.dst[row]}) {
             if (npu < 0 || npu >= claim_.npus) return at(row, Code::npu_range, npu);
             if (!is_there(claim_, npu)) return at(row, Code::npu_removed, npu);
         }
-        if (!in_reach(chunk, claim_.dst[row])) return at(row, Code::out_of_reach, claim_.dst[row]);
-        if (claim_.reduce[row] && !claim_.reduction[chunk]) return at(row, Code::not_reduction);
-        for (auto column : {claim_.src_place, claim_.dst_place})
+        if (!in_reach(chunk, claim_.rows.dst[row]))
+            return at(row, Code::out_of_reach, claim_.rows.dst[row]);
+        if (claim_.rows.reduce[row] && !claim_.chunks.reduce[chunk])
+            return at(row, Code::not_reduction);
+        for (auto column : {claim_.rows.src_place, claim_.rows.dst_place})
             if (!column.empty() && !good_place(column[row]))
                 return at(row, Code::place_range, column[row]);
-        if (!claim_.dep_offsets.empty())
-            for (auto i = claim_.dep_offsets[row]; i < claim_.dep_offsets[row + 1]; ++i)
-                if (claim_.deps[i] < 0 || claim_.deps[i] >= row)
-                    return at(row, Code::dep_range, claim_.deps[i]);
+        if (!claim_.rows.dep_offsets.empty())
+            for (auto i = claim_.rows.dep_offsets[row]; i < claim_.rows.dep_offsets[row + 1]; ++i)
+                if (claim_.rows.deps[i] < 0 || claim_.rows.deps[i] >= row)
+                    return at(row, Code::dep_range, claim_.rows.deps[i]);
         return claim_.timed ? check_route(row) : std::nullopt;
     }
 
     Finding check_route(std::int64_t row) const {
-        const std::int32_t route = claim_.route[row];
+        const std::int32_t route = claim_.rows.route[row];
         if (route < 0 || route >= static_cast<std::int64_t>(ends_.size()))
             return at(row, Code::route_range, route);
         const Ends ends = ends_[route];
         if (ends.from == Ends::broken) return at(row, Code::route_broken, route);
-        const bool local = claim_.src[row] == claim_.dst[row];
-        const bool fits = local ? ends.from == Ends::empty
-                                : ends.from == claim_.src[row] && ends.to == claim_.dst[row];
+        const bool local = claim_.rows.src[row] == claim_.rows.dst[row];
+        const bool fits =
+            local ? ends.from == Ends::empty
+                  : ends.from == claim_.rows.src[row] && ends.to == claim_.rows.dst[row];
         if (!fits) return at(row, Code::route_ends, ends.from, ends.to);
-        return claim_.cost.store_and_forward ? check_buffers(row) : std::nullopt;
+        return claim_.timing->cost.store_and_forward ? check_buffers(row) : std::nullopt;
     }
 
     // What is forwarded whole must fit into every switch on the way.
     Finding check_buffers(std::int64_t row) const {
-        const Network& network = *claim_.network;
-        for (auto link : claim_.links(claim_.route[row]))
-            if (network.speed[link].buffer < claim_.bytes[claim_.chunk[row]])
+        const Network& network = claim_.timing->network;
+        for (auto link : claim_.timing->routes[claim_.rows.route[row]])
+            if (network.speed[link].buffer < claim_.chunks.bytes[claim_.rows.chunk[row]])
                 return at(row, Code::buffer_full, network.dst[link], network.speed[link].buffer);
         return std::nullopt;
     }
 
     // What never leaves its reach is never sent from outside it either.
     bool in_reach(std::int32_t chunk, std::int32_t npu) const {
-        const auto set = claim_.reach[chunk];
+        const auto set = claim_.chunks.reach[chunk];
         if (set < 0) return true;
-        const auto first = claim_.set_members.begin();
-        return std::binary_search(first + claim_.set_offsets[set],
-                                  first + claim_.set_offsets[set + 1], npu);
+        const auto first = claim_.chunks.sets.items.begin();
+        return std::binary_search(first + claim_.chunks.sets.offsets[set],
+                                  first + claim_.chunks.sets.offsets[set + 1], npu);
     }
 
     // SCRATCH is the last buffer and has any number of slots; the others one place a chunk.
     bool good_place(std::int32_t place) const {
         if (place < 0) return false;
-        return (place >> place_bits) == 3 || (place & ((1 << place_bits) - 1)) < claim_.chunks();
+        return (place >> place_bits) == 3 ||
+               (place & ((1 << place_bits) - 1)) < claim_.chunks.size();
     }
 
     Violation at(std::int64_t row, Code code, std::int64_t other = -1,
                  std::int64_t detail = -1) const {
-        return {
-            .code = code, .row = row, .chunk = claim_.chunk[row], .other = other, .detail = detail};
+        return {.code = code,
+                .row = row,
+                .chunk = claim_.rows.chunk[row],
+                .other = other,
+                .detail = detail};
     }
 
     const Claim& claim_;
@@ -139,11 +147,11 @@ class TimeCheck {
 
   private:
     void check(std::int64_t row, First& first) {
-        const ps start = claim_.start[row], end = claim_.end[row];
+        const ps start = claim_.rows.start[row], end = claim_.rows.end[row];
         Violation violation{.code = Code::negative_start,
                             .time = start,
                             .row = row,
-                            .chunk = claim_.chunk[row],
+                            .chunk = claim_.rows.chunk[row],
                             .other = start};
         if (start < 0) return first.offer(violation);
         const ps duration = hops_.of(row, scratch_).duration;
@@ -153,13 +161,13 @@ class TimeCheck {
             violation.detail = start > never - duration ? never : start + duration;
             return first.offer(violation);
         }
-        if (claim_.dep_offsets.empty()) return;
-        for (auto i = claim_.dep_offsets[row]; i < claim_.dep_offsets[row + 1]; ++i) {
-            const std::int64_t dep = claim_.deps[i];
-            if (claim_.end[dep] <= start) continue;
+        if (claim_.rows.dep_offsets.empty()) return;
+        for (auto i = claim_.rows.dep_offsets[row]; i < claim_.rows.dep_offsets[row + 1]; ++i) {
+            const std::int64_t dep = claim_.rows.deps[i];
+            if (claim_.rows.end[dep] <= start) continue;
             violation.code = Code::dep_late;
             violation.other = dep;
-            violation.detail = claim_.end[dep];
+            violation.detail = claim_.rows.end[dep];
             return first.offer(violation);
         }
     }
@@ -173,7 +181,7 @@ class TimeCheck {
 
 First check_rows(const Claim& claim) {
     First first;
-    for (auto npu : claim.set_members)
+    for (auto npu : claim.chunks.sets.items)
         if (!is_there(claim, npu)) first.offer({.code = Code::demand_npu, .npu = npu});
     if (!good_dep_offsets(claim)) first.offer({.code = Code::dep_offsets});
     std::vector<Ends> ends;
@@ -181,30 +189,32 @@ First check_rows(const Claim& claim) {
         if (const auto bad = bad_route(claim); bad >= 0)
             first.offer({.code = Code::routes_broken, .other = bad});
         else
-            for (std::size_t r = 0; r + 1 < claim.route_offsets.size(); ++r)
+            for (std::size_t r = 0; r + 1 < claim.timing->routes.offsets.size(); ++r)
                 ends.push_back(ends_of(claim, static_cast<std::int32_t>(r)));
     }
     if (first.found()) return first;
-    return in_blocks<RowCheck>(claim.rows(), block_rows, [&] { return RowCheck(claim, ends); });
+    return in_blocks<RowCheck>(claim.row_count(), block_rows,
+                               [&] { return RowCheck(claim, ends); });
 }
 
 First check_times(const Claim& claim, const Hops& hops) {
-    return in_blocks<TimeCheck>(claim.rows(), block_rows, [&] { return TimeCheck(claim, hops); });
+    return in_blocks<TimeCheck>(claim.row_count(), block_rows,
+                                [&] { return TimeCheck(claim, hops); });
 }
 
 Hops::Hops(const Claim& claim) : claim_(claim) {
     constexpr std::size_t most_sizes = 16;
     std::vector<std::int64_t> sizes;
-    size_of_.reserve(claim.bytes.size());
-    for (auto bytes : claim.bytes) {
+    size_of_.reserve(claim.chunks.bytes.size());
+    for (auto bytes : claim.chunks.bytes) {
         const auto place = std::find(sizes.begin(), sizes.end(), bytes);
         if (place == sizes.end() && sizes.size() == most_sizes) return;
         size_of_.push_back(static_cast<std::uint8_t>(place - sizes.begin()));
         if (place == sizes.end()) sizes.push_back(bytes);
     }
-    if (sizes.size() * routes() > claim.chunk.size()) return;
+    if (sizes.size() * routes() > claim.rows.chunk.size()) return;
     durations_.reserve(sizes.size() * routes());
-    holds_.reserve(sizes.size() * claim.route_links.size());
+    holds_.reserve(sizes.size() * claim.timing->routes.items.size());
     Scratch scratch;
     for (auto bytes : sizes)
         for (std::size_t r = 0; r < routes(); ++r) {
@@ -215,12 +225,12 @@ Hops::Hops(const Claim& claim) : claim_(claim) {
 }
 
 Hops::Hop Hops::compute(std::int32_t route, std::int64_t bytes, Scratch& scratch) const {
-    const auto links = claim_.links(route);
+    const auto links = claim_.timing->routes[route];
     scratch.resize(links.size());
     if (links.empty()) return {0, {}};
     std::vector<Speed> speeds;
-    for (auto link : links) speeds.push_back(claim_.network->speed[link]);
-    const ps duration = hop(claim_.cost, bytes, speeds, scratch);
+    for (auto link : links) speeds.push_back(claim_.timing->network.speed[link]);
+    const ps duration = hop(claim_.timing->cost, bytes, speeds, scratch);
     return {duration, scratch};
 }
 

@@ -61,11 +61,11 @@ class Memory {
     Held initial(std::int32_t npu, std::int32_t place) const {
         if (place >> place_bits > input) return nullptr;
         const std::int32_t chunk = place & ((1 << place_bits) - 1);
-        const auto owners = claim_.members(claim_.pre[chunk]);
+        const auto owners = claim_.chunks.sets[claim_.chunks.pre[chunk]];
         const auto owner = std::lower_bound(owners.begin(), owners.end(), npu);
         if (owner == owners.end() || *owner != npu) return nullptr;
         auto value = std::make_shared<Value>(Value{chunk, {}});
-        if (claim_.reduction[chunk]) {
+        if (claim_.chunks.reduce[chunk]) {
             const auto rank = static_cast<std::size_t>(owner - owners.begin());
             value->contributions.resize((owners.size() + 63) / 64);
             value->contributions[rank / 64] |= std::uint64_t{1} << (rank % 64);
@@ -113,8 +113,8 @@ class Follower {
         std::vector<Event> events;
         events.reserve(2 * rows_.size());
         for (std::uint32_t i = 0; i < rows_.size(); ++i) {
-            events.push_back({claim_.start[rows_[i]], true, i});
-            if (!is_local(rows_[i])) events.push_back({claim_.end[rows_[i]], false, i});
+            events.push_back({claim_.rows.start[rows_[i]], true, i});
+            if (!is_local(rows_[i])) events.push_back({claim_.rows.end[rows_[i]], false, i});
         }
         std::sort(events.begin(), events.end());
         std::vector<Held> flying(rows_.size());
@@ -131,30 +131,32 @@ class Follower {
         }
     }
 
-    bool is_local(std::uint32_t row) const { return claim_.src[row] == claim_.dst[row]; }
+    bool is_local(std::uint32_t row) const { return claim_.rows.src[row] == claim_.rows.dst[row]; }
     std::int32_t src_place(std::uint32_t row) const {
-        return claim_.src_place.empty() ? place_of(home, claim_.chunk[row]) : claim_.src_place[row];
+        return claim_.rows.src_place.empty() ? place_of(home, claim_.rows.chunk[row])
+                                             : claim_.rows.src_place[row];
     }
     std::int32_t dst_place(std::uint32_t row) const {
-        return claim_.dst_place.empty() ? place_of(home, claim_.chunk[row]) : claim_.dst_place[row];
+        return claim_.rows.dst_place.empty() ? place_of(home, claim_.rows.chunk[row])
+                                             : claim_.rows.dst_place[row];
     }
 
     Held take(std::uint32_t row) {
-        Held value = memory_.read(claim_.src[row], src_place(row));
+        Held value = memory_.read(claim_.rows.src[row], src_place(row));
         if (!value) {
             const ps arrival = first_arrival(row);
-            fail(arrival == never ? Code::never_held : Code::held_late, row, claim_.src[row],
+            fail(arrival == never ? Code::never_held : Code::held_late, row, claim_.rows.src[row],
                  arrival);
-        } else if (value->chunk != claim_.chunk[row]) {
-            fail(Code::wrong_chunk, row, claim_.src[row], value->chunk);
+        } else if (value->chunk != claim_.rows.chunk[row]) {
+            fail(Code::wrong_chunk, row, claim_.rows.src[row], value->chunk);
         }
         return value;
     }
 
     void put(std::uint32_t row, Held value) {
         if (found_) return;
-        const std::int32_t npu = claim_.dst[row], place = dst_place(row);
-        if (claim_.reduce[row]) {
+        const std::int32_t npu = claim_.rows.dst[row], place = dst_place(row);
+        if (claim_.rows.reduce[row]) {
             // Adding to nothing leaves what was added: relays begin with an empty sum.
             if (const Held old = memory_.read(npu, place)) {
                 if (old->chunk != value->chunk) return fail(Code::mixed, row, npu, old->chunk);
@@ -168,9 +170,9 @@ class Follower {
     ps first_arrival(std::uint32_t row) const {
         ps arrival = never;
         for (auto other : rows_)
-            if (other != row && claim_.dst[other] == claim_.src[row] &&
+            if (other != row && claim_.rows.dst[other] == claim_.rows.src[row] &&
                 dst_place(other) == src_place(row))
-                arrival = std::min(arrival, by_time_ ? claim_.end[other] : ps{other});
+                arrival = std::min(arrival, by_time_ ? claim_.rows.end[other] : ps{other});
         return arrival;
     }
 
@@ -179,14 +181,14 @@ class Follower {
                   .in_row_order = !by_time_,
                   .time = now_,
                   .row = row,
-                  .chunk = claim_.chunk[row],
+                  .chunk = claim_.rows.chunk[row],
                   .npu = npu,
                   .other = other};
     }
 
     void check_end() {
         for (auto chunk = first_chunk_; chunk < last_chunk_; ++chunk)
-            for (auto npu : claim_.members(claim_.post[chunk])) {
+            for (auto npu : claim_.chunks.sets[claim_.chunks.post[chunk]]) {
                 found_ = end_of(npu, chunk);
                 if (found_) return;
             }
@@ -213,7 +215,7 @@ class Follower {
                       .chunk = chunk,
                       .npu = npu};
         if (!value) return end;
-        const auto contributors = claim_.members(claim_.pre[chunk]);
+        const auto contributors = claim_.chunks.sets[claim_.chunks.pre[chunk]];
         if (value->chunk != chunk) {
             end.code = Code::wrong_at_end;
             end.other = value->chunk;
@@ -224,7 +226,8 @@ class Follower {
             end.other = contributors[value->twice];
             return end;
         }
-        for (std::size_t rank = 0; claim_.reduction[chunk] && rank < contributors.size(); ++rank)
+        for (std::size_t rank = 0; claim_.chunks.reduce[chunk] && rank < contributors.size();
+             ++rank)
             if (!(value->contributions[rank / 64] >> (rank % 64) & 1)) {
                 end.code = Code::missing;
                 end.other = contributors[rank];
@@ -247,12 +250,12 @@ std::int64_t bytes_needed(const Claim& claim, std::span<const std::uint32_t> row
     std::unordered_map<std::uint64_t, std::int64_t> places;
     std::int64_t total = 0;
     for (auto row : rows) {
-        if (!claim.reduction[claim.chunk[row]]) continue;
+        if (!claim.chunks.reduce[claim.rows.chunk[row]]) continue;
         const std::int32_t place =
-            claim.dst_place.empty() ? claim.chunk[row] : claim.dst_place[row];
-        const auto contributors =
-            static_cast<std::int64_t>(claim.members(claim.pre[claim.chunk[row]]).size());
-        auto& bytes = places[Memory::key(claim.dst[row], place)];
+            claim.rows.dst_place.empty() ? claim.rows.chunk[row] : claim.rows.dst_place[row];
+        const auto contributors = static_cast<std::int64_t>(
+            claim.chunks.sets[claim.chunks.pre[claim.rows.chunk[row]]].size());
+        auto& bytes = places[Memory::key(claim.rows.dst[row], place)];
         const std::int64_t needed = std::max(bytes, 2 * (contributors / 8 + 64));
         total += needed - bytes;
         bytes = needed;

@@ -15,7 +15,7 @@ namespace {
 // most chunks, else a list a chunk: paths of a million chunks would need gigabytes.
 class Arrivals {
   public:
-    Arrivals(const RowView& rows, std::int32_t npus, std::size_t chunks) : chunks_(chunks) {
+    Arrivals(const Transfers& rows, std::int32_t npus, std::size_t chunks) : chunks_(chunks) {
         const auto cells = static_cast<std::size_t>(npus) * chunks;
         if (cells <= 8 * rows.size()) {
             table_.assign(cells, 0);
@@ -69,8 +69,8 @@ class Arrivals {
 };
 
 // The next row of the same multicast, for each row; -1 after the last. Empty if there is none.
-std::vector<std::int32_t> next_of_multicast(const Network& net, const Rows& routes,
-                                            const RowView& rows) {
+std::vector<std::int32_t> next_of_multicast(const Network& net, RowsView routes,
+                                            const Transfers& rows) {
     if (net.copies.empty()) return {};
     const auto key = [&](std::int32_t row) {
         const auto links = routes[rows.route[row]];
@@ -96,10 +96,12 @@ std::vector<std::int32_t> next_of_multicast(const Network& net, const Rows& rout
 // Rows placed one after the other, in a given order, each as soon as it may.
 class Placement {
   public:
-    Placement(const Network& net, const Rows& routes, CostModel cost, const RowView& rows,
+    Placement(const Timing& timing, const Transfers& rows,
               std::span<const std::int64_t> chunk_bytes)
-        : routes_(routes), chunk_bytes_(chunk_bytes), times_(net, routes, cost),
-          arrivals_(rows, net.npus, chunk_bytes.size()), calendars_(net.links()) {}
+        : routes_(timing.routes), chunk_bytes_(chunk_bytes),
+          times_(timing.network, timing.routes, timing.cost),
+          arrivals_(rows, timing.network.npus, chunk_bytes.size()),
+          calendars_(timing.network.links()) {}
 
     void place(std::int32_t chunk, std::int32_t src, std::int32_t dst, std::int32_t route,
                ps& start, ps& end) {
@@ -113,7 +115,7 @@ class Placement {
 
     // The rows of a multicast, from `row` on: all at once, holding the links they share once. One
     // that would hold a shared link at another time, for other bytes than planned, goes alone.
-    void place_multicast(const RowView& rows, const std::vector<std::int32_t>& next,
+    void place_multicast(const Transfers& rows, const std::vector<std::int32_t>& next,
                          std::int32_t row, Times& times) {
         const auto chunk = rows.chunk[row], src = rows.src[row];
         std::vector<std::int32_t> together, alone;
@@ -155,7 +157,7 @@ class Placement {
         return true;
     }
 
-    const Rows& routes_;
+    RowsView routes_;
     std::span<const std::int64_t> chunk_bytes_;
     TimesBySize times_;
     Arrivals arrivals_;
@@ -164,7 +166,9 @@ class Placement {
     std::vector<Hold> holds_;
 };
 
-Rows turned_round(Rows routes) {
+Rows turned_round(RowsView given) {
+    Rows routes{{given.offsets.begin(), given.offsets.end()},
+                {given.items.begin(), given.items.end()}};
     for (std::int32_t route = 0; route < routes.size(); ++route)
         std::reverse(routes.items.begin() + routes.offsets[route],
                      routes.items.begin() + routes.offsets[route + 1]);
@@ -177,11 +181,11 @@ ps latest(const std::vector<ps>& times) {
 
 }  // namespace
 
-Times retime(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
+Times retime(const Timing& timing, const Transfers& rows,
              std::span<const std::int64_t> chunk_bytes) {
-    Placement placement(network, routes, cost, rows, chunk_bytes);
+    Placement placement(timing, rows, chunk_bytes);
     Times times{std::vector<ps>(rows.size()), std::vector<ps>(rows.size(), never)};
-    const auto next = next_of_multicast(network, routes, rows);
+    const auto next = next_of_multicast(timing.network, timing.routes, rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (times.end[i] != never) continue;  // went with an earlier row
         if (!next.empty() && next[i] >= 0)
@@ -193,27 +197,28 @@ Times retime(const Network& network, const Rows& routes, CostModel cost, const R
     return times;
 }
 
-Times tighten(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
-              std::int32_t chunks, std::int64_t bytes, Times times,
+Times tighten(const Timing& timing, const Transfers& rows, std::int64_t bytes,
               std::vector<std::int32_t>& order) {
-    if (!next_of_multicast(network, routes, rows).empty()) {
+    Times times{{rows.start.begin(), rows.start.end()}, {rows.end.begin(), rows.end.end()}};
+    if (!next_of_multicast(timing.network, timing.routes, rows).empty()) {
         order = order_by(times.start);
         return times;
     }
-    const std::vector<std::int64_t> sizes(chunks, bytes);
-    const Network back_network = network.reversed();
-    const Rows back_routes = turned_round(routes);
+    const std::vector<std::int64_t> sizes(
+        rows.size() == 0 ? 0 : *std::max_element(rows.chunk.begin(), rows.chunk.end()) + 1, bytes);
+    const Network back_network = timing.network.reversed();
+    const Rows back_routes = turned_round(timing.routes);
     auto by_latest_end = [](std::vector<ps> end) {
         const ps last = latest(end);
         for (auto& time : end) time = last - time;
         return order_by(end);
     };
     Times back = times, forth = times;
-    Placement backwards(back_network, back_routes, cost, rows, sizes);
+    Placement backwards({back_network, timing.cost, back_routes}, rows, sizes);
     for (auto i : by_latest_end(times.end))
         backwards.place(rows.chunk[i], rows.dst[i], rows.src[i], rows.route[i], back.start[i],
                         back.end[i]);
-    Placement forwards(network, routes, cost, rows, sizes);
+    Placement forwards(timing, rows, sizes);
     for (auto i : by_latest_end(back.end))
         forwards.place(rows.chunk[i], rows.src[i], rows.dst[i], rows.route[i], forth.start[i],
                        forth.end[i]);

@@ -5,35 +5,28 @@
 #include <span>
 #include <vector>
 
-#include "base/network.h"
+#include "base/tables.h"
 
 namespace weft {
-
-// Transfers in an order in which none waits for a later one, with their planned starts: rows of one
-// chunk that leave one NPU at one time over one link are a multicast, and stay one.
-struct RowView {
-    std::span<const std::int32_t> chunk, src, dst, route;
-    std::span<const ps> start;
-
-    std::size_t size() const { return chunk.size(); }
-};
 
 struct Times {
     std::vector<ps> start, end;  // per row
 };
 
+// Rows come in an order in which none waits for a later one, with their planned starts: rows of one
+// chunk that leave one NPU at one time over one link are a multicast, and stay one.
+//
 // Each row starts when what it reads has arrived (all earlier rows that bring its chunk to its
 // source) and its links are free, in gaps that earlier rows left or after them. Where every route
 // is one link and no chunk is longer than planned, no row is later than planned.
-Times retime(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
+Times retime(const Timing& timing, const Transfers& rows,
              std::span<const std::int64_t> chunk_bytes);
 
-// The same rows pushed together: as late as they may from the end, then as early as they may. Rows
-// come with their planned `times`, and chunks are all of `bytes`. Returns the new times, or the
-// planned ones if these end no later or there is a multicast among them, which pushing would tear
-// apart; `order` says in which order the rows start.
-Times tighten(const Network& network, const Rows& routes, CostModel cost, const RowView& rows,
-              std::int32_t chunks, std::int64_t bytes, Times times,
+// The same rows pushed together: as late as they may from the end, then as early as they may.
+// Chunks are all of `bytes`. Returns the new times, or the planned ones if these end no later or
+// there is a multicast among them, which pushing would tear apart; `order` says in which order the
+// rows start.
+Times tighten(const Timing& timing, const Transfers& rows, std::int64_t bytes,
               std::vector<std::int32_t>& order);
 
 }  // namespace weft

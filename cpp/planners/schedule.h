@@ -1,12 +1,21 @@
-// What every planner returns: who sends which chunk on which route, in order of start.
+// What every planner is given and returns: who sends which chunk on which route, in order of start.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "base/network.h"
+#include "base/progress.h"
 
 namespace weft {
+
+// How a planner searches. The result does not depend on the number of threads.
+struct Search {
+    std::uint64_t seed;
+    ps goal;  // a time to aim at: no plan is shorter
+    int threads;
+    Progress& progress;
+};
 
 struct Schedule {
     std::vector<std::int32_t> chunk;
@@ -17,5 +26,11 @@ struct Schedule {
     Rows routes;      // the links of each route; empty on a network without switches
     ps time = never;  // when the last taker is served; never, if some cannot be
 };
+
+inline Schedule nothing_to_move() {
+    Schedule nothing;
+    nothing.time = 0;
+    return nothing;
+}
 
 }  // namespace weft

@@ -33,6 +33,28 @@ Network small_network() {
     return {6, 0, src, dst, speed, {}, {}};
 }
 
+// A table of copied chunks, all alike but for their ends.
+struct Table {
+    std::vector<std::int64_t> bytes;
+    std::vector<std::int32_t> pre, post, reach;
+    std::vector<std::uint8_t> reduce;
+    Rows sets;
+
+    std::int32_t add_set(const std::vector<std::int32_t>& npus) {
+        sets.items.insert(sets.items.end(), npus.begin(), npus.end());
+        sets.close();
+        return sets.size() - 1;
+    }
+    void add(std::int32_t from, std::int32_t to) {
+        bytes.push_back(chunk_bytes);
+        pre.push_back(from);
+        post.push_back(to);
+        reduce.push_back(0);
+        reach.push_back(-1);
+    }
+    Chunks chunks() const { return {bytes, pre, post, reduce, reach, sets}; }
+};
+
 void check_same(const Schedule& a, const Schedule& b) {
     CHECK(a.time < never);
     CHECK(a.time == b.time);
@@ -75,38 +97,26 @@ TEST_CASE("planners find the same on any number of threads") {
     const HopTimes times = time_hops(network, hops, cost, chunk_bytes);
 
     SUBCASE("matching: All-Gather") {
-        Spread spread;
-        for (std::int32_t npu = 0; npu < 6; ++npu) {
-            spread.sets.items.push_back(npu);
-            for (int piece = 0; piece < 2; ++piece) {
-                spread.holders.items.push_back(npu);
-                spread.holders.close();
-                spread.takers.push_back(0);
-                spread.reach.push_back(-1);
-            }
-        }
-        spread.sets.close();
+        Table table;
+        const auto all = table.add_set({0, 1, 2, 3, 4, 5});
+        for (std::int32_t npu = 0; npu < 6; ++npu)
+            for (int piece = 0; piece < 2; ++piece) table.add(table.add_set({npu}), all);
         const auto plan = [&](int threads) {
             Progress progress;
-            return search(network, hops, times, spread, chunk_bytes, 1, 0, threads, progress);
+            return search_matching(network, hops, times, table.chunks(), {1, 0, threads, progress});
         };
         check_same(plan(1), plan(4));
     }
 
     SUBCASE("unicast: All-to-All") {
-        Unicast unicast;
+        Table table;
         for (std::int32_t src = 0; src < 6; ++src)
             for (std::int32_t dst = 0; dst < 6; ++dst)
-                if (src != dst) {
-                    unicast.src.push_back(src);
-                    unicast.dst.push_back(dst);
-                    unicast.reach.push_back(-1);
-                }
-        unicast.times = {times};
-        unicast.size.assign(unicast.src.size(), 0);
+                if (src != dst) table.add(table.add_set({src}), table.add_set({dst}));
+        const Unicast unicast = unicast_of(network, hops, cost, table.chunks());
         const auto plan = [&](int threads) {
             Progress progress;
-            return plan_unicast(hops, unicast, 1, 0, threads, progress);
+            return plan_unicast(hops, unicast, {1, 0, threads, progress});
         };
         check_same(plan(1), plan(4));
     }

@@ -39,9 +39,10 @@ struct Plan::Rank {
     }
 };
 
-Plan::Plan(Transfers transfers, std::int32_t npus, Pace pace)
-    : table_(transfers), pace_(pace), offsets_(static_cast<std::size_t>(npus) + 1, 0),
-      home_writer_(transfers.chunk_bytes.size(), nobody) {
+Plan::Plan(const Transfers& transfers, std::span<const std::int64_t> chunk_bytes, std::int32_t npus,
+           Pace pace)
+    : table_(transfers), chunk_bytes_(chunk_bytes), pace_(pace),
+      offsets_(static_cast<std::size_t>(npus) + 1, 0), home_writer_(chunk_bytes.size(), nobody) {
     const auto count = static_cast<std::int32_t>(table_.chunk.size());
     for (std::int32_t row = 0; row < count; ++row) {
         ++offsets_[table_.src[row] + 1];
@@ -176,7 +177,7 @@ void Plan::add_receive(Rank& rank, std::int32_t row) {
 }
 
 void Plan::set_message(Rank& rank, std::int32_t row) const {
-    rank.nodes.set(comm_size, table_.chunk_bytes[table_.chunk[row]]);
+    rank.nodes.set(comm_size, chunk_bytes_[table_.chunk[row]]);
     rank.nodes.set(comm_tag, row);
     if (pace_.piece_count.empty()) return;
     rank.nodes.set(msg_chunk_cnt, pace_.piece_count[row]);

@@ -6,31 +6,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/tables.h"
 #include "traces/chakra.h"
 
 namespace weft::chakra {
 
-// The columns of the table; places and dependencies are empty where the table has none.
-struct Transfers {
-    std::span<const std::int32_t> chunk, src, dst;
-    std::span<const bool> reduce;
-    std::span<const std::int64_t> chunk_bytes;  // by chunk, not by row
-    std::span<const std::int32_t> src_place, dst_place;
-    std::span<const std::int64_t> dep_offsets, deps;
-
-    bool has_deps() const { return !dep_offsets.empty(); }
-    std::int32_t reads(std::int64_t row) const {
-        return src_place.empty() ? chunk[row] : src_place[row];
-    }
-    std::int32_t writes(std::int64_t row) const {
-        return dst_place.empty() ? chunk[row] : dst_place[row];
-    }
-};
-
 // What a reader that starts every send as soon as its data is there must be told besides. Columns
 // by row, or empty.
 struct Pace {
-    std::span<const bool> gate;           // whether a COMP stands before the row's send
+    std::span<const std::uint8_t> gate;   // whether a COMP stands before the row's send
     std::span<const std::int32_t> after;  // such a gate opens after this row's data came; -1: none
     std::span<const std::int32_t> delay;  // microseconds from a row's arrival to its use
     std::span<const std::int32_t> piece_count, piece_index;  // msg_chunk_cnt, msg_chunk_idx
@@ -46,7 +30,8 @@ struct Pace {
 class Plan {
   public:
     // The table must be sound: all numbers in range, dependencies on earlier rows.
-    Plan(Transfers transfers, std::int32_t npus, Pace pace = {});
+    Plan(const Transfers& transfers, std::span<const std::int64_t> chunk_bytes, std::int32_t npus,
+         Pace pace = {});
 
     Nodes nodes(std::int32_t npu);
     // The rows that `npu` sends or copies, ascending.
@@ -76,6 +61,7 @@ class Plan {
     void forget(std::int32_t npu);
 
     Transfers table_;
+    std::span<const std::int64_t> chunk_bytes_;
     Pace pace_;
     std::vector<std::int64_t> offsets_;  // rows that touch each NPU, ascending
     std::vector<std::int32_t> rows_;

@@ -13,7 +13,7 @@ namespace weft::trace {
 struct Graph {
     std::span<const std::int32_t> npu;             // of each node
     std::span<const std::int64_t> offsets, waits;  // the nodes each node waits for
-    std::span<const bool> carries;                 // each wait: for data, not only for order
+    std::span<const std::uint8_t> carries;         // each wait: for data, not only for order
     std::span<const std::int64_t> message;         // of each node; -1: it computes
     std::span<const std::int64_t> send, recv;      // nodes of each message
     std::span<const std::int64_t> bytes;           // of each message
@@ -55,7 +55,7 @@ struct Flow {
     std::vector<std::int32_t> node_part;  // of nodes that compute on one part alone; else -1
     // Sums: whose contributions a message may have, `words` words each, and whether all.
     std::vector<std::uint64_t> contributors;
-    std::vector<bool> complete;
+    std::vector<std::uint8_t> complete;
 };
 
 // `rank` is each NPU's number among those that contribute, or -1; `ranks` how many there are, 0 if

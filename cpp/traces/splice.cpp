@@ -9,7 +9,7 @@
 namespace weft::chakra {
 namespace {
 
-bool contains(const Rows& sets, std::int32_t set, std::int32_t rank) {
+bool contains(RowsView sets, std::int32_t set, std::int32_t rank) {
     const auto members = sets[set];
     return std::binary_search(members.begin(), members.end(), rank);
 }
@@ -89,7 +89,8 @@ void write_step(Writer& writer, const Share::Step& step, std::uint64_t id, std::
 
 }  // namespace
 
-Share share_of(Nodes nodes, const Transfers& table, const Ends& ends, std::int32_t rank) {
+Share share_of(Nodes nodes, const Transfers& table, const Chunks& chunks,
+               std::span<const std::int32_t> tag, std::int32_t rank) {
     Share share;
     share.steps.reserve(nodes.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> written;  // chunk, node
@@ -107,9 +108,9 @@ Share share_of(Nodes nodes, const Transfers& table, const Ends& ends, std::int32
         if (type == comp && tagged)
             own = last - first < 1 + (table.reduce[row] && table.reads(row) != table.writes(row));
         else if (type == comp)
-            own = last - first == 1 && home && contains(ends.sets, ends.pre[chunk], rank);
+            own = last - first == 1 && home && contains(chunks.sets, chunks.pre[chunk], rank);
         share.steps.push_back({type, table.src[row] == rank ? table.dst[row] : table.src[row],
-                               ends.tag[row], table.chunk_bytes[chunk], table.reduce[row], own});
+                               tag[row], chunks.bytes[chunk], table.reduce[row] != 0, own});
         if (type != comm_send && home) written.emplace_back(chunk, static_cast<std::int32_t>(i));
     }
     std::sort(written.begin(), written.end());
@@ -117,9 +118,9 @@ Share share_of(Nodes nodes, const Transfers& table, const Ends& ends, std::int32
         const std::int32_t chunk = written[i].first;
         if (i + 1 < written.size() && written[i + 1].first == chunk) continue;
         // A copy of what the rank had, come back on its way to others, brings it nothing.
-        const bool had = contains(ends.sets, ends.pre[chunk], rank);
-        if (ends.reduce[chunk] ? had || contains(ends.sets, ends.post[chunk], rank)
-                               : !had && contains(ends.sets, ends.post[chunk], rank))
+        const bool had = contains(chunks.sets, chunks.pre[chunk], rank);
+        if (chunks.reduce[chunk] ? had || contains(chunks.sets, chunks.post[chunk], rank)
+                                 : !had && contains(chunks.sets, chunks.post[chunk], rank))
             share.last.push_back(written[i].second);
     }
     std::sort(share.last.begin(), share.last.end());

@@ -7,19 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/network.h"
 #include "traces/chakra_plan.h"
 
 namespace weft::chakra {
-
-// What the nodes of a collective must know besides the table: who has a chunk at the start and
-// who must have it at the end (numbers of sets), and a tag for each row.
-struct Ends {
-    std::span<const std::int32_t> pre, post;  // by chunk
-    std::span<const bool> reduce;             // by chunk: whether it is a sum
-    const Rows& sets;                         // members ascending
-    std::span<const std::int32_t> tag;        // by row
-};
 
 // One rank's share of an algorithm. Nodes are numbered from 0; what a node reads of this rank's
 // own data waits for the start of the collective, nothing else does.
@@ -40,7 +30,9 @@ struct Share {
     std::uint64_t ids(bool member) const { return steps.size() + (member ? 1 : 0); }
 };
 
-Share share_of(Nodes nodes, const Transfers& table, const Ends& ends, std::int32_t rank);
+// `tag`: by row.
+Share share_of(Nodes nodes, const Transfers& table, const Chunks& chunks,
+               std::span<const std::int32_t> tag, std::int32_t rank);
 
 // Appends a copy of the nodes as whole frames. With the frame of a COMM_COLL they stand for it: a
 // node waits for what it waited for, and a node with its id ends the copy. Without, this rank only

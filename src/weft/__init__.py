@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from weft.errors import (
         FormatError,
         InputError,
+        PlannerError,
         TopologyError,
         UnclearError,
         UnreachableError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     )
     from weft.judge import Verdict
     from weft.progress import Progress
+    from weft.registry import register
     from weft.result import GroupResult, Result
     from weft.topology import Topology, load_topology, write_topology
 
@@ -47,6 +49,7 @@ __all__ = [
     "InputError",
     "Move",
     "Plan",
+    "PlannerError",
     "Progress",
     "Result",
     "Topology",
@@ -66,6 +69,7 @@ __all__ = [
     "load_topology",
     "lower_bound",
     "permutation",
+    "register",
     "synthesize",
     "write_topology",
 ]
@@ -91,12 +95,14 @@ _HOMES = {
     "weft.errors": (
         "FormatError",
         "InputError",
+        "PlannerError",
         "TopologyError",
         "UnclearError",
         "UnreachableError",
         "WeftError",
     ),
     "weft.progress": ("Progress",),
+    "weft.registry": ("register",),
     "weft.result": ("GroupResult", "Result"),
     "weft.topology": ("Topology", "load_topology", "write_topology"),
     "weft.judge": ("Verdict",),

@@ -1,599 +1,471 @@
-"""Types of the compiled core. Times are picoseconds, sizes bytes, rates bytes per second."""
+from collections.abc import Sequence
+import enum
+from typing import Annotated, Any
 
-from enum import Enum
-
-import numpy as np
+import numpy
+import numpy.typing
 from numpy.typing import NDArray
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
-# chunk, src, dst, reduce, route, start, end, route offsets, route links, time
-Schedule = tuple[Int32, Int32, Int32, NDArray[np.uint8], Int32, Int64, Int64, Int64, Int32, int]
+def prepare_thread() -> None: ...
+
+class Capacity:
+    """
+    How soon a set of links can have carried so much: see ``cpp/bounds/capacity.h``. `gap` is `first` by default, and `overhead` is `gap`; weights are in the place of `bandwidth`.
+    """
+
+    def __init__(self, *, opens: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bandwidth: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gap: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, overhead: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+    def time_for_chunks(self, chunks: int, bytes: float, largest: int) -> int: ...
+
+    def time_for_bytes(self, bytes: float) -> int: ...
+
+    def time_for_weight(self, needed: float) -> int: ...
+
+def leads(network: Network, cost: CostModel) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """Once and across: see ``cpp/bounds/leads.h``."""
+
+def soonest(network: Network, cost: CostModel, bytes: int, source: int, backwards: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+class ChunkClasses:
+    def __init__(self, *, pre: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], post: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reduce: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], smallest: int, largest: int, set_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], set_members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def node_bound(network: Network, cost: CostModel, classes: ChunkClasses, enough: int, budget: int) -> tuple[int, int, int]:
+    """For whole chunks, for any chunking, and the kind of the first."""
+
+def tightest_cut(network: Network, supply: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sinks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float, budget: int) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]: ...
+
+class ChakraNodes:
+    """One rank's nodes. Times are microseconds here, as the schema has them."""
+
+    def __init__(self, *, id: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], type: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ctrl_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ctrl: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], data_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], duration: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], present: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], comm_src: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_dst: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_size: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_tag: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, msg_chunk_cnt: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, msg_chunk_idx: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, total_chunk_cnt: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_type: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, is_cpu_op: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, names: Sequence[str] = [], groups: Sequence[str] = []) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def id(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def type(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def ctrl_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def ctrl(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def data_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def data(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def start(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def duration(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def present(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def comm_src(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def comm_dst(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def comm_size(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def comm_tag(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def msg_chunk_cnt(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def msg_chunk_idx(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def total_chunk_cnt(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def comm_type(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def is_cpu_op(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def names(self) -> list[bytes]: ...
+
+    @property
+    def groups(self) -> list[bytes]: ...
+
+    def check(self) -> None: ...
+
+    def digest(self) -> int:
+        """
+        The same for nodes with equal ids (0 to n - 1), types and waits, in any order.
+        """
+
+    def first_difference(self, expected: ChakraNodes) -> str: ...
+
+class Pace:
+    def __init__(self, *, gate: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, after: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, delay: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, piece_count: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, piece_index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pieces: int) -> None: ...
+
+class ChakraPlan:
+    def __init__(self, npus: int, rows: Transfers, chunk_bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pace: Pace | None = None) -> None: ...
+
+    def nodes(self, npu: int) -> ChakraNodes: ...
+
+    def sent(self, npu: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+def write_chakra(version: str, attributes: list[tuple[str, int, Any]], nodes: ChakraNodes) -> bytes: ...
+
+def read_chakra(file: bytes, names: bool = False) -> tuple[bytes, list[tuple[bytes, int, Any]], ChakraNodes]: ...
+
+def distances(network: Network, source: int, reverse: bool = False) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+def longest_path(network: Network, sources: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], budget: int) -> tuple[int, int]: ...
+
+class Flows:
+    def __init__(self, *, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], amount: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def shortest_routing(network: Network, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], flows: Flows, threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """The sum of amount times distance, and the load of each link."""
+
+def balance(network: Network, capacity: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], flows: Flows, enough: float, budget: int, threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """The length, and the seconds, of each link."""
+
+class Forwarded:
+    """Messages cut into hops; `lost` is the first that has no path, or -1."""
+
+    @property
+    def hop_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def src(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def dst(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def route(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def route_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def route_links(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def lost(self) -> int: ...
+
+def forward(network: Network, cost: CostModel, chunks: Chunks, src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reach: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Forwarded: ...
+
+def nearest(network: Network, cost: CostModel, chunks: Chunks, chunk: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], taker: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+    """The holder with the fewest hops to go; -1 if none has a way."""
+
+class TraceFrames:
+    """
+    The collectives of a workload's trace; columns in the order in which they are issued.
+    """
+
+    @property
+    def id(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def begin(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def end(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def kind(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def size(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def group(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def tags(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def group_names(self) -> list[bytes]: ...
+
+    @property
+    def group_inputs(self) -> list[bytes]: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def last_id(self) -> int: ...
+
+def read_frames(file: bytes) -> TraceFrames: ...
+
+class TraceShare:
+    def ids(self, member: bool) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def write(self, first_id: int, first_tag: int, frame: bytes) -> bytes: ...
+
+class TraceSplicer:
+    def __init__(self, ranks: int, rows: Transfers, chunks: Chunks, tag: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def share(self, rank: int) -> TraceShare: ...
+
+class ViolationCode(enum.Enum):
+    demand_npu = 0
+
+    chunk_range = 1
+
+    npu_range = 2
+
+    npu_removed = 3
+
+    out_of_reach = 4
+
+    place_range = 5
+
+    not_reduction = 6
+
+    dep_range = 7
+
+    dep_offsets = 8
+
+    routes_broken = 9
+
+    route_range = 10
+
+    route_broken = 11
+
+    route_ends = 12
+
+    buffer_full = 13
+
+    negative_start = 14
+
+    duration = 15
+
+    dep_late = 16
+
+    link_taken = 17
+
+    never_held = 18
+
+    held_late = 19
+
+    wrong_chunk = 20
+
+    mixed = 21
+
+    never_received = 22
+
+    wrong_at_end = 23
+
+    missing = 24
+
+    twice = 25
+
+    too_large = 26
+
+class Violation:
+    """
+    What the judge found; ``cpp/judge/judge.h`` says what the numbers mean for each code.
+    """
+
+    @property
+    def code(self) -> ViolationCode: ...
+
+    @property
+    def in_row_order(self) -> bool: ...
+
+    @property
+    def time(self) -> int: ...
+
+    @property
+    def row(self) -> int: ...
+
+    @property
+    def chunk(self) -> int: ...
+
+    @property
+    def npu(self) -> int: ...
+
+    @property
+    def link(self) -> int: ...
+
+    @property
+    def other(self) -> int: ...
+
+    @property
+    def detail(self) -> int: ...
+
+def judge(*, npus: int, rows: Transfers, chunks: Chunks, timing: Timing | None, removed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> Violation | None:
+    """
+    The first violation, or none. `removed`: of each NPU, or None if none is.
+    """
+
+class RoundCode(enum.Enum):
+    offsets = 0
+
+    length = 1
+
+    beyond = 2
+
+    count = 3
+
+    no_twin = 4
+
+    chunk_range = 5
+
+    link_taken = 6
+
+    never_held = 7
+
+    held_late = 8
+
+    owner_sends = 9
+
+    sent_twice = 10
+
+    lost = 11
+
+    sent_early = 12
+
+    never_received = 13
+
+    never_sent = 14
+
+class RoundViolation:
+    """
+    What the judge found in a log of rounds; -1 where a field means nothing.
+    """
+
+    @property
+    def code(self) -> RoundCode: ...
+
+    @property
+    def round(self) -> int: ...
+
+    @property
+    def link(self) -> int: ...
+
+    @property
+    def chunk(self) -> int: ...
+
+    @property
+    def npu(self) -> int: ...
+
+    @property
+    def time(self) -> int: ...
+
+    @property
+    def until(self) -> int: ...
+
+    @property
+    def other(self) -> int: ...
+
+class RoundRecord:
+    def __init__(self, log: LogBytes, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], slot: int, count: int) -> None: ...
+
+class RoundParts:
+    def __init__(self, *, bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], owner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], present: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], twinned: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def judge_rounds(network: Network, cost: CostModel, record: RoundRecord, parts: RoundParts, *, sums: bool, spreads: bool, progress: Progress) -> RoundViolation | None: ...
+
+def match(network: Network, cost: CostModel, chunks: Chunks, search: Search) -> Schedule: ...
+
+class GrownTrees:
+    """The edges of all trees; `lost` is the first tree cut off, or -1."""
+
+    @property
+    def tree(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def src(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def dst(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def slot(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def lost(self) -> int: ...
+
+def grow_trees(network: Network, cost: CostModel, chunks: Chunks, group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> GrownTrees: ...
 
 class CostModel:
     def __init__(self, blocking: bool, store_and_forward: bool) -> None: ...
 
 class Network:
-    def __init__(
-        self,
-        npus: int,
-        switches: int,
-        src: Int32,
-        dst: Int32,
-        bandwidth: Int64,
-        latency: Int64,
-        buffer: Int64,  # of each switch, or nothing if none is limited
-        copies: NDArray[np.uint8],  # of each switch, or nothing if none copies
-    ) -> None: ...
-
-class Cancelled(Exception): ...  # noqa: N818
-
-def prepare_thread() -> None:
-    """Take what the first exception of this thread needs, while there is memory for it."""
-
-class Progress:
-    """How far a long kernel is; may be asked and cancelled from another thread."""
-
-    def cancel(self) -> None: ...
-    def enter(self, phase: str) -> None:
-        """Say what comes next, such as "verifying"; this and the others may raise Cancelled."""
-    def begin(self, work: int) -> None:
-        """The next stage of the phase has so much to do."""
-    def advance(self) -> None:
-        """So much of it is done: one more."""
-    def check(self) -> None: ...
-    @property
-    def phase(self) -> str: ...
-    @property
-    def stage(self) -> int: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-
-def match(
-    network: Network,
-    cost: CostModel,
-    bytes: int,  # noqa: A002
-    holder_offsets: Int64,
-    holders: Int32,
-    takers: Int32,
-    reach: Int32,
-    set_offsets: Int64,
-    set_members: Int32,
-    seed: int,
-    bound: int,
-    threads: int,
-    progress: Progress,
-) -> Schedule: ...
-def run_rounds(
-    network: Network,
-    period: Int32,  # of each link, in rounds
-    lag: Int32,
-    owner: Int32,  # of each chunk
-    seed: int,
-    threads: int,
-    file: int,  # an open file to write the log into
-    at: int,  # from this byte on
-    progress: Progress,
-) -> tuple[Int64, int, bool]:
-    """Offsets of the rounds, how many entries there are, and whether all got everything.
-
-    Raises OSError if the log cannot be written.
+    """
+    Nodes, NPUs first, and directed links. `buffer` and `copies` are of each switch, or empty if none is limited, or copies.
     """
 
-class LogChanged(Exception): ...  # noqa: N818
+    def __init__(self, npus: int, switches: int, src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], bandwidth: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], latency: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], buffer: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], copies: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-class LogBytes:
-    """The bytes of a log of rounds; whoever makes one keeps the array or the file."""
+class Rows:
+    def __init__(self, *, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], items: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    @staticmethod
-    def in_memory(log: NDArray[np.uint8]) -> LogBytes: ...
-    @staticmethod
-    def in_file(file: int, at: int, length: int) -> LogBytes: ...
+class Chunks:
+    def __init__(self, *, bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pre: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], post: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reduce: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], reach: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], set_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], set_members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-def round_entries(
-    log: LogBytes,
-    offsets: Int64,
-    links: int,
-    wide: bool,
-    count: int,  # to expect
-    some: Int32 | None,  # only of these links, in ascending order; None for all
-) -> tuple[Int32, Int32, Int32, int]: ...  # round, link, chunk, damaged round or -1
-def unicast(
-    network: Network,
-    cost: CostModel,
-    bytes: Int64,  # noqa: A002
-    src: Int32,
-    dst: Int32,
-    reach: Int32,
-    set_offsets: Int64,
-    set_members: Int32,
-    seed: int,
-    bound: int,
-    threads: int,
-    progress: Progress,
-) -> Schedule: ...
-def trees(
-    network: Network,
-    cost: CostModel,
-    bytes: int,  # noqa: A002
-    members: Int32,
-    reach: Int32,
-    root: int,
-    chunks: int,
-    seed: int,
-    bound: int,
-    progress: Progress,
-) -> Schedule: ...
-def steiner(
-    network: Network,
-    cost: CostModel,
-    bytes: Int64,  # noqa: A002
-    reduce: Bool,
-    pre: Int32,
-    post: Int32,
-    reach: Int32,
-    set_offsets: Int64,
-    set_members: Int32,
-    seed: int,
-    bound: int,
-    threads: int,
-    progress: Progress,
-) -> Schedule: ...
-def retime(
-    network: Network,
-    route_offsets: Int64,
-    route_links: Int32,
-    cost: CostModel,
-    chunk: Int32,
-    src: Int32,
-    dst: Int32,
-    route: Int32,
-    start: Int64,
-    chunk_bytes: Int64,
-) -> tuple[Int64, Int64]: ...
-def tighten(
-    network: Network,
-    route_offsets: Int64,
-    route_links: Int32,
-    cost: CostModel,
-    chunk: Int32,
-    src: Int32,
-    dst: Int32,
-    route: Int32,
-    start: Int64,
-    end: Int64,
-    chunks: int,
-    bytes: int,  # noqa: A002
-) -> tuple[Int32, Int64, Int64]: ...  # order, start, end
-def forward(
-    network: Network,
-    cost: CostModel,
-    src: Int32,
-    dst: Int32,
-    reach: Int32,
-    largest: int,
-    set_offsets: Int64,
-    set_members: Int32,
-) -> tuple[Int64, Int32, Int32, Int32, Int64, Int32, int]: ...
+class Transfers:
+    def __init__(self, *, chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reduce: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], route: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, end: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, src_place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, dst_place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, dep_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, deps: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
-# hop offsets, src, dst, route, route offsets, route links, first message without a path
-def nearest(
-    network: Network,
-    cost: CostModel,
-    holders: Int32,
-    taker: Int32,
-    reach: Int32,
-    largest: int,
-    set_offsets: Int64,
-    set_members: Int32,
-) -> Int32: ...
-def plan_periodic(
-    network: Network,
-    members: Int32,
-    lag: int,
-    chunks: int,
-    seed: int,
-    threads: int,
-    progress: Progress,
-) -> tuple[int, Int64, Int32, Int64, NDArray[np.uint8], Int64]: ...
+class Timing:
+    """What the times of rows are for."""
 
-class Directions:
-    """The hops out of each NPU of a grid that translates onto itself, and what they occupy."""
+    def __init__(self, network: Network, cost: CostModel, routes: Rows | None) -> None: ...
 
-    def __init__(
-        self,
-        sizes: Int32,
-        dimension: Int32,
-        step: Int32,
-        resource: Int32,
-        hold: Int64,
-        duration: Int64,
-    ) -> None: ...
+def serialization(bytes: int, bandwidth: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """Picoseconds in which each link pushes so many bytes."""
 
-SymmetricPlan = tuple[Int32, Int32, Int32, Int64]  # chunk, src, direction, start
+def hop_times(cost: CostModel, bandwidth: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], latency: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """
+    Duration of each hop; of each of its links when it is held, and how long.
+    """
 
-def symmetric_spread(
-    directions: Directions, pieces: int, seed: int, goal: int, progress: Progress
-) -> SymmetricPlan: ...
-def symmetric_exchange(
-    directions: Directions, pieces: int, seed: int, goal: int, progress: Progress
-) -> SymmetricPlan: ...
-def follow_order(
-    directions: Directions, pieces: int, chunk: Int32, src: Int32, direction: Int32
-) -> Int64: ...
-def complete(
-    network: Network,
-    offsets: Int64,
-    chunks: Int32,
-    hold: Int64,
-    duration: Int64,
-    begin: int,
-    progress: Progress,
-) -> tuple[Int32, Int32, Int64]: ...  # chunk, link, start
-def hop_times(
-    cost: CostModel,
-    bandwidth: Int64,
-    latency: Int64,
-    offsets: Int64,
-    bytes: int,  # noqa: A002
-) -> tuple[Int64, Int64, Int64]: ...  # duration of each hop; of each link when and how long held
-def grow_trees(
-    network: Network,
-    cost: CostModel,
-    largest: int,
-    roots: Int32,
-    group: Int32,
-    reach: int,
-    set_offsets: Int64,
-    set_members: Int32,
-) -> tuple[Int32, Int32, Int32, Int32, int]: ...  # tree, src, dst, slot, first tree cut off
-
-class Simulation:
-    """Rows of an algorithm on a network, with what they wait for."""
-
-    def __init__(
-        self,
-        *,
-        network: Network,
-        cost: CostModel,
-        route_offsets: Int64,
-        route_links: Int32,
-        chunk: Int32,
-        src: Int32,
-        dst: Int32,
-        reduce: NDArray[np.uint8],
-        route: Int32,
-        src_place: Int32,
-        dst_place: Int32,
-        dep_offsets: Int64,
-        deps: Int64,
-        bytes: Int64,  # noqa: A002
-        summed: NDArray[np.uint8],
-        chained: NDArray[np.uint8],
-        planned_end: Int64,
-        reducer: int,
-    ) -> None: ...
-    def first_come(self) -> tuple[Int64, Int64, Int64]: ...  # start, end; busy, by link
-    def as_planned(self, start: Int64) -> tuple[Int64, Int64, Int64]: ...
-    def critical_path(self, start: Int64, end: Int64) -> tuple[Int32, NDArray[np.uint8], Int32]: ...
-    def occupied(self, start: Int64) -> tuple[Int64, Int64, Int64]: ...  # duration; begin, length
-
-def serialization(bytes: int, bandwidth: Int64) -> Int64: ...  # noqa: A002
-def time_for_chunks(
-    opens: Int64,
-    first: Int64,
-    gap: Int64,
-    overhead: Int64,
-    bandwidth: Int64,
-    chunks: int,
-    bytes: float,  # noqa: A002
-    largest: int,
-) -> int: ...
-def time_for_bytes(
-    opens: Int64,
-    first: Int64,
-    bandwidth: Int64,
-    bytes: float,  # noqa: A002
-) -> int: ...
-def time_for_weight(
-    opens: Int64, first: Int64, gap: Int64, weight: Int64, needed: float
-) -> int: ...
-def leads(network: Network, cost: CostModel) -> tuple[Int64, Int64]: ...  # once, across
-def soonest(
-    network: Network,
-    cost: CostModel,
-    bytes: int,  # noqa: A002
-    source: int,
-    backwards: bool,
-) -> Int64: ...
-def node_bound(
-    network: Network,
-    cost: CostModel,
-    smallest: int,
-    largest: int,
-    pre: Int32,
-    post: Int32,
-    reduce: Bool,
-    count: Int64,
-    total_bytes: Int64,
-    set_offsets: Int64,
-    set_members: Int32,
-    enough: int,
-    budget: int,
-) -> tuple[int, int, int]: ...  # for whole chunks, for any chunking, kind
-def tightest_cut(
-    network: Network, supply: Float, sinks: Int32, seconds: float, budget: int
-) -> tuple[float, Int32]: ...
-def shortest_routing(
-    network: Network, lengths: Int64, offsets: Int64, dst: Int32, amount: Int64, threads: int
-) -> tuple[float, Float]: ...  # sum of amount times distance, load of each link
-def balance(
-    network: Network,
-    capacity: Float,
-    offsets: Int64,
-    dst: Int32,
-    amount: Int64,
-    enough: float,
-    budget: int,
-    threads: int,
-) -> tuple[Int64, Float]: ...  # lengths, seconds of each link
-def distances(network: Network, source: int, reverse: bool) -> Int32: ...
-def longest_path(
-    network: Network, sources: Int32, targets: Int32, budget: int
-) -> tuple[int, int]: ...
-
-class ViolationCode(Enum):
-    demand_npu = ...
-    chunk_range = ...
-    npu_range = ...
-    npu_removed = ...
-    out_of_reach = ...
-    place_range = ...
-    not_reduction = ...
-    dep_range = ...
-    dep_offsets = ...
-    routes_broken = ...
-    route_range = ...
-    route_broken = ...
-    route_ends = ...
-    buffer_full = ...
-    negative_start = ...
-    duration = ...
-    dep_late = ...
-    link_taken = ...
-    never_held = ...
-    held_late = ...
-    wrong_chunk = ...
-    mixed = ...
-    never_received = ...
-    wrong_at_end = ...
-    missing = ...
-    twice = ...
-    too_large = ...
-
-class Violation:
-    """What the judge found; ``cpp/judge/judge.h`` says what the numbers mean for each code."""
+class PeriodicTrees:
+    """The rows of each tree's first chunk; `period` is in slots."""
 
     @property
-    def code(self) -> ViolationCode: ...
-    @property
-    def in_row_order(self) -> bool: ...
-    @property
-    def time(self) -> int: ...
-    @property
-    def row(self) -> int: ...
-    @property
-    def chunk(self) -> int: ...
-    @property
-    def npu(self) -> int: ...
-    @property
-    def link(self) -> int: ...
-    @property
-    def other(self) -> int: ...
-    @property
-    def detail(self) -> int: ...
-
-def judge(
-    *,
-    npus: int,
-    chunk: Int32,
-    src: Int32,
-    dst: Int32,
-    reduce: Bool,
-    route: Int32 | None,
-    start: Int64 | None,
-    end: Int64 | None,
-    src_place: Int32 | None,
-    dst_place: Int32 | None,
-    dep_offsets: Int64 | None,
-    deps: Int64 | None,
-    sizes: Int64,
-    pre: Int32,
-    post: Int32,
-    reach: Int32,
-    reduction: Bool,
-    set_offsets: Int64,
-    set_members: Int32,
-    network: Network | None,
-    cost: CostModel | None,
-    route_offsets: Int64 | None,
-    route_links: Int32 | None,
-    removed: Bool,
-) -> Violation | None: ...
-
-class RoundCode(Enum):
-    offsets = ...
-    length = ...
-    beyond = ...
-    count = ...
-    no_twin = ...
-    chunk_range = ...
-    link_taken = ...
-    never_held = ...
-    held_late = ...
-    owner_sends = ...
-    sent_twice = ...
-    lost = ...
-    sent_early = ...
-    never_received = ...
-    never_sent = ...
-
-class RoundViolation:
-    """What the judge found in a log of rounds; -1 where a field means nothing."""
+    def period(self) -> int: ...
 
     @property
-    def code(self) -> RoundCode: ...
-    @property
-    def round(self) -> int: ...
-    @property
-    def link(self) -> int: ...
-    @property
-    def chunk(self) -> int: ...
-    @property
-    def npu(self) -> int: ...
-    @property
-    def time(self) -> int: ...
-    @property
-    def until(self) -> int: ...
-    @property
-    def other(self) -> int: ...
+    def offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
-def judge_rounds(
-    *,
-    network: Network,
-    cost: CostModel,
-    sums: bool,
-    spreads: bool,
-    slot: int,
-    count: int,
-    log: LogBytes,
-    offsets: Int64,
-    bytes: Int64,  # noqa: A002
-    owner: Int32,  # of each chunk; -1: whoever sends it first
-    present: NDArray[np.uint8],
-    twinned: NDArray[np.uint8],
-    progress: Progress,
-) -> RoundViolation | None: ...
+    @property
+    def link(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
 
-UInt64 = NDArray[np.uint64]
+    @property
+    def slot(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
-class ChakraNodes:
-    """One rank's nodes. Times are microseconds here, as the schema has them."""
+    @property
+    def reduce(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None,), writable=False)]: ...
 
-    def __init__(
-        self,
-        *,
-        id: UInt64,  # noqa: A002
-        type: Int32,  # noqa: A002
-        ctrl_offsets: Int64,
-        ctrl: UInt64,
-        data_offsets: Int64,
-        data: UInt64,
-        start: UInt64,
-        duration: UInt64,
-        present: NDArray[np.uint16],
-        comm_src: Int64 | None = None,
-        comm_dst: Int64 | None = None,
-        comm_size: Int64 | None = None,
-        comm_tag: Int64 | None = None,
-        msg_chunk_cnt: Int64 | None = None,
-        msg_chunk_idx: Int64 | None = None,
-        total_chunk_cnt: Int64 | None = None,
-        comm_type: Int64 | None = None,
-        is_cpu_op: Int64 | None = None,
-        names: list[str] = ...,
-        groups: list[str] = ...,
-    ) -> None: ...
-    def __len__(self) -> int: ...
     @property
-    def id(self) -> UInt64: ...
-    @property
-    def type(self) -> Int32: ...
-    @property
-    def ctrl_offsets(self) -> Int64: ...
-    @property
-    def ctrl(self) -> UInt64: ...
-    @property
-    def data_offsets(self) -> Int64: ...
-    @property
-    def data(self) -> UInt64: ...
-    @property
-    def start(self) -> UInt64: ...
-    @property
-    def duration(self) -> UInt64: ...
-    @property
-    def present(self) -> NDArray[np.uint16]: ...
-    @property
-    def comm_src(self) -> Int64: ...
-    @property
-    def comm_dst(self) -> Int64: ...
-    @property
-    def comm_size(self) -> Int64: ...
-    @property
-    def comm_tag(self) -> Int64: ...
-    @property
-    def msg_chunk_cnt(self) -> Int64: ...
-    @property
-    def msg_chunk_idx(self) -> Int64: ...
-    @property
-    def total_chunk_cnt(self) -> Int64: ...
-    @property
-    def comm_type(self) -> Int64: ...
-    @property
-    def is_cpu_op(self) -> Int64: ...
-    @property
-    def names(self) -> list[bytes]: ...
-    @property
-    def groups(self) -> list[bytes]:
-        """The pg_name of each node, empty where it has none; an empty list if none has."""
-    def check(self) -> None: ...
-    def digest(self) -> int:
-        """The same for nodes with equal ids (0 to n - 1), types and waits, in any order."""
-    def first_difference(self, expected: ChakraNodes) -> str: ...
+    def chunks(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]:
+        """How many chunks each tree carries."""
 
-class ChakraPlan:
-    def __init__(
-        self,
-        npus: int,
-        chunk: Int32,
-        src: Int32,
-        dst: Int32,
-        reduce: Bool,
-        chunk_bytes: Int64,
-        src_place: Int32 | None,
-        dst_place: Int32 | None,
-        dep_offsets: Int64 | None,
-        deps: Int64 | None,
-        *,
-        gate: Bool | None = None,
-        after: Int32 | None = None,
-        delay: Int32 | None = None,
-        piece_count: Int32 | None = None,
-        piece_index: Int32 | None = None,
-        pieces: int = 0,
-    ) -> None: ...
-    def nodes(self, npu: int) -> ChakraNodes: ...
-    def sent(self, npu: int) -> Int64: ...
+def plan_periodic(network: Network, members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lag: int, chunks: int, search: Search) -> PeriodicTrees: ...
 
-_Value = int | float | bytes | Int64 | NDArray[np.float64] | list[bytes] | None
-
-def write_chakra(
-    version: str, attributes: list[tuple[str, int, _Value]], nodes: ChakraNodes
-) -> bytes: ...
-def read_chakra(
-    file: bytes, names: bool = False
-) -> tuple[bytes, list[tuple[bytes, int, _Value]], ChakraNodes]: ...
-
-class Fault(Enum):
+class Fault(enum.Enum):
     nothing = 0
+
     cycle = 1
+
     empty = 2
+
     race = 3
+
     tangled = 4
 
 class Woven:
@@ -601,40 +473,186 @@ class Woven:
 
     @property
     def fault(self) -> Fault: ...
+
     @property
     def fault_events(self) -> list[int]: ...
+
     @property
     def fault_cell(self) -> int: ...
-    def columns(self) -> dict[str, NDArray[np.generic]]:
+
+    def columns(self) -> dict[str, numpy.typing.NDArray[Any]]:
         """Move the columns out; can be called once."""
 
-def weave(
-    events: int,
-    src: Int32,
-    dst: Int32,
-    reduce: Bool,
-    chain_offsets: Int64,
-    chain_events: Int64,
-    edge_from: Int64,
-    edge_to: Int64,
-    wished: Bool,
-    npu: Int32,
-    place: Int32,
-    chunk: Int32,
-    result: Int32,
-    result_place: Int32,
-) -> Woven: ...
+class Program:
+    def __init__(self, *, src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reduce: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], events: int, chain_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], chain_events: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], edge_from: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], edge_to: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], wished: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], npu: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], result: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], result_place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-class TraceDirection(Enum):
+    def weave(self) -> Woven: ...
+
+class Cancelled(Exception):
+    pass
+
+class Progress:
+    """
+    How far a long kernel is; may be asked and cancelled from another thread.
+    """
+
+    def __init__(self) -> None: ...
+
+    def cancel(self) -> None: ...
+
+    def enter(self, phase: str) -> None:
+        """
+        Say what comes next, such as "verifying"; this and the others may raise Cancelled.
+        """
+
+    def begin(self, work: int) -> None:
+        """The next stage of the phase has so much to do."""
+
+    def advance(self) -> None:
+        """So much of it is done: one more."""
+
+    def check(self) -> None: ...
+
+    @property
+    def phase(self) -> str: ...
+
+    @property
+    def stage(self) -> int: ...
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
+
+class Search:
+    """
+    How a planner searches; `goal` is a time to aim at: no plan is shorter.
+    """
+
+    def __init__(self, *, seed: int, goal: int, threads: int, progress: Progress) -> None: ...
+
+def complete(network: Network, missing: Rows, hold: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], duration: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, progress: Progress) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """Chunk, link and start of each row."""
+
+class LogChanged(Exception):
+    pass
+
+class LogBytes:
+    """The bytes of a log of rounds; whoever makes one keeps the file."""
+
+    @staticmethod
+    def in_memory(log: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LogBytes: ...
+
+    @staticmethod
+    def in_file(file: int, at: int, length: int) -> LogBytes: ...
+
+def run_rounds(network: Network, period: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lag: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], owner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], search: Search, file: int, at: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], int, bool]:
+    """
+    Write a log into an open file; offsets of the rounds, how many entries there are, and whether all got everything. Raises OSError if it cannot be written.
+    """
+
+def round_entries(log: LogBytes, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], links: int, wide: bool, count: int, some: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], int]:
+    """
+    Round, link and chunk of each entry, and a damaged round or -1. `some`: only of these links, in ascending order; else of all, and `count` are expected.
+    """
+
+class Schedule:
+    """
+    Rows in order of start; no routes where a route is a link. `time` is when the last taker is served, or NEVER if some cannot be.
+    """
+
+    @property
+    def chunk(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def src(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def dst(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def reduce(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def route(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def start(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def end(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def route_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def route_links(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def time(self) -> int: ...
+
+def retime(timing: Timing, rows: Transfers, chunk_bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """Start and end of each row."""
+
+def tighten(timing: Timing, rows: Transfers, bytes: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """In which order the rows start; start and end of each."""
+
+class Simulation:
+    """
+    Rows of an algorithm on a network, with what they wait for. If they have times, those are planned.
+    """
+
+    def __init__(self, timing: Timing, rows: Transfers, chunks: Chunks, *, chained: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, reducer: int = 0) -> None: ...
+
+    def first_come(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+        """Start and end of each row, and how long each link was held."""
+
+    def as_planned(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+        """The same, each link in the planned order."""
+
+    def critical_path(self, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """Row, cause and link of each step."""
+
+    def occupied(self, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+        """
+        The duration of each row; of each link it crosses when it is held, and how long.
+        """
+
+def steiner(network: Network, cost: CostModel, chunks: Chunks, search: Search) -> Schedule: ...
+
+class Directions:
+    """
+    The hops out of each NPU of a grid that translates onto itself, and what they occupy.
+    """
+
+    def __init__(self, *, sizes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], resource: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], hold: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], duration: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def symmetric_spread(directions: Directions, pieces: int, search: Search) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """Chunk, source, direction and start of each row."""
+
+def symmetric_exchange(directions: Directions, pieces: int, search: Search) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """Chunk, source, direction and start of each row."""
+
+def follow_order(directions: Directions, pieces: int, chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], direction: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """When each row starts."""
+
+class TraceDirection(enum.Enum):
     spread = 0
+
     collect = 1
+
     collect_and_spread = 2
 
-class TraceFault(Enum):
+class TraceFault(enum.Enum):
     none = 0
+
     mixed_source = 1
+
     mixed_use = 2
+
     unlike = 3
+
     too_many = 4
 
 class TraceFlow:
@@ -642,78 +660,91 @@ class TraceFlow:
 
     @property
     def fault(self) -> TraceFault: ...
+
     @property
     def node(self) -> int: ...
+
     @property
     def found(self) -> int: ...
-    def take(
-        self,
-    ) -> tuple[Int64, Int32, Int32, Int64, Int32, NDArray[np.uint8], NDArray[np.uint64]]:
-        """Move out what was found; can be called once.
 
-        Parts by message (offsets, numbers), their NPUs and bytes, the part of each node that
-        computes, which messages are complete, and their contributors.
-        """
+    @property
+    def offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]:
+        """Of the parts of each message."""
+
+    @property
+    def parts(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def part_npu(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def part_bytes(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def node_part(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def complete(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def contributors(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
 
 class TraceGraph:
-    """The nodes of all ranks and the messages between them."""
+    def __init__(self, *, npu: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], waits: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], carries: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], message: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], send: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], recv: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def __init__(
-        self,
-        *,
-        npu: Int32,
-        offsets: Int64,
-        waits: Int64,
-        carries: Bool,
-        message: Int64,
-        send: Int64,
-        recv: Int64,
-        bytes: Int64,  # noqa: A002
-    ) -> None: ...
     @property
-    def stuck(self) -> int:
-        """A node that waits for itself over others, or -1."""
-    def levels(self) -> Int32: ...
-    def follow(
-        self, rank: Int32, ranks: int, direction: TraceDirection, parts: bool
-    ) -> TraceFlow: ...
+    def stuck(self) -> int: ...
 
-class RunRules(Enum):
+    def levels(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+    def follow(self, rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ranks: int, direction: TraceDirection, parts: bool) -> TraceFlow: ...
+
+class RunRules(enum.Enum):
     weft = 0
+
     custom = 1
+
     plain = 2
 
 class RankNodes:
-    """One rank's nodes, packed for a run."""
-
     def __len__(self) -> int: ...
+
     @property
-    def collective(self) -> int | None:
-        """The id of a COMM_COLL, if there is one."""
+    def collective(self) -> int | None: ...
 
 def read_rank(file: bytes, rank: int, ranks: int, rules: RunRules) -> RankNodes: ...
 
 class RunGraph:
-    """The nodes of all ranks, in order of rank, then of id."""
+    """
+    The nodes of all ranks, in order of rank, then of id; taken out of the parts, which are empty then.
+    """
 
-    def __init__(self, parts: list[RankNodes]) -> None:
-        """Take the nodes out of the parts, which are empty then."""
+    def __init__(self, parts: Sequence[RankNodes]) -> None: ...
+
     def __len__(self) -> int: ...
+
     @property
     def ranks(self) -> int: ...
-    @property
-    def firsts(self) -> NDArray[np.uint32]: ...
-    def ids(self) -> UInt64: ...
-    @property
-    def kind(self) -> NDArray[np.uint8]: ...
-    def rank(self, node: int) -> int: ...
-    def id(self, node: int) -> int: ...
-    def message(self, node: int) -> tuple[int, int, int, int]:
-        """Source, destination, tag and bytes."""
 
-class AstraShape(Enum):
+    @property
+    def firsts(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,), writable=False)]: ...
+
+    def ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+    def rank(self, node: int) -> int: ...
+
+    def id(self, node: int) -> int: ...
+
+    def message(self, node: int) -> tuple[int, int, int, int]: ...
+
+    @property
+    def kind(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), writable=False)]: ...
+
+class AstraShape(enum.Enum):
     ring = 0
+
     fully_connected = 1
+
     switched = 2
 
 class AstraDimension:
@@ -723,77 +754,30 @@ class TraceRun:
     """When nodes and ranks started and ended, in picoseconds; -1 for never."""
 
     @property
-    def start(self) -> Int64: ...
+    def start(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
     @property
-    def end(self) -> Int64: ...
+    def end(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
     @property
-    def finish(self) -> Int64: ...
+    def finish(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
+
     @property
-    def links(self) -> tuple[Int32, Int32, Int64]: ...
+    def links(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]: ...
+
     @property
     def stuck(self) -> list[tuple[int, int | None]]: ...
+
     def alone(self, node: int) -> int: ...
-    def critical_chain(self) -> NDArray[np.uint32]: ...
 
-orders_as_astra_sim: bool
-"""Whether ties go as in ASTRA-sim: if the core was built with libstdc++."""
+    def critical_chain(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
-def run_astra_traces(
-    graph: RunGraph, plain: bool, aware: bool, npus: Int32, dimensions: list[AstraDimension]
-) -> TraceRun: ...
-def run_traces(graph: RunGraph, network: Network, cost: CostModel, npus: Int32) -> TraceRun: ...
+orders_as_astra_sim: bool = True
 
-class TraceFrames:
-    """The collectives of a workload's trace; columns in the order in which they are issued."""
+def run_astra_traces(graph: RunGraph, plain: bool, aware: bool, npus: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Sequence[AstraDimension]) -> TraceRun: ...
 
-    @property
-    def id(self) -> UInt64: ...
-    @property
-    def begin(self) -> Int64: ...
-    @property
-    def end(self) -> Int64: ...
-    @property
-    def kind(self) -> Int64: ...
-    @property
-    def size(self) -> Int64: ...
-    @property
-    def group(self) -> Int32: ...
-    @property
-    def tags(self) -> Int64: ...
-    @property
-    def group_names(self) -> list[bytes]: ...
-    @property
-    def group_inputs(self) -> list[bytes]: ...
-    @property
-    def nodes(self) -> int: ...
-    @property
-    def last_id(self) -> int: ...
+def run_traces(graph: RunGraph, network: Network, cost: CostModel, npus: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> TraceRun: ...
 
-def read_frames(file: bytes) -> TraceFrames: ...
+def trees(network: Network, cost: CostModel, chunks: Chunks, search: Search) -> Schedule: ...
 
-class TraceShare:
-    def ids(self, member: bool) -> int: ...
-    def __len__(self) -> int: ...
-    def write(self, first_id: int, first_tag: int, frame: bytes) -> bytes: ...
-
-class TraceSplicer:
-    def __init__(
-        self,
-        ranks: int,
-        chunk: Int32,
-        src: Int32,
-        dst: Int32,
-        reduce: Bool,
-        src_place: Int32,
-        dst_place: Int32,
-        dep_offsets: Int64,
-        deps: Int64,
-        tag: Int32,
-        chunk_bytes: Int64,
-        chunk_reduce: Bool,
-        pre: Int32,
-        post: Int32,
-        set_offsets: Int64,
-        set_members: Int32,
-    ) -> None: ...
-    def share(self, rank: int) -> TraceShare: ...
+def unicast(network: Network, cost: CostModel, chunks: Chunks, search: Search) -> Schedule: ...

@@ -85,7 +85,7 @@ def test_links_missing_from_a_mesh(seed: int, optimum: int) -> None:
     ends = [(int(network.src[link]), int(network.dst[link])) for link in gone]
     network = network.without(links=[*ends, *((b, a) for a, b in ends)])
     flows = flows_of(network, pairwise(network), CostModel())
-    lengths, loads = _core.balance(flows.network, flows.capacity, *flows.bytes, 1e9, 30_000_000, 1)
+    lengths, loads = _core.balance(flows.network, flows.capacity, flows.bytes, 1e9, 30_000_000, 1)
     proven = flows.seconds(flows.polished(lengths, loads, 1e9, 300))
     assert 0.94 * loads.max() < proven < loads.max() * (1 + 1e-9)
     bound = lower_bound(network, pairwise(network).chunks, CostModel())
@@ -96,7 +96,7 @@ def test_threads_do_not_matter() -> None:
     network = network_of("mesh:6x6").without(links=[(0, 1), (14, 20)])
     flows = flows_of(network, pairwise(network), CostModel())
     found = [
-        _core.balance(flows.network, flows.capacity, *flows.bytes, 1e9, 10**6, threads)
+        _core.balance(flows.network, flows.capacity, flows.bytes, 1e9, 10**6, threads)
         for threads in (1, 2, 5)
     ]
     for lengths, loads in found[1:]:
@@ -107,7 +107,7 @@ def test_threads_do_not_matter() -> None:
 def test_a_sweep_finds_the_middle_of_a_mesh() -> None:
     network = network_of("mesh:4x10")
     flows = flows_of(network, pairwise(network), CostModel())
-    inside = best_sweep(network, flows.capacity, flows.src, flows.dst, flows.bytes[2], 6)
+    inside = best_sweep(network, flows.capacity, flows.src, flows.dst, flows.amount, 6)
     assert inside.sum() == 20
     assert (inside[network.src] & ~inside[network.dst]).sum() == 4
 

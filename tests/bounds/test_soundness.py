@@ -252,10 +252,17 @@ def test_sums_over_a_million_links_are_rounded_down(rate: int, largest: int, tim
     count = time // gap
     room = Fraction((time - gap) * rate, 10**12) + largest
     each = max(min(room, count * largest), (count - 1) * largest)
-    columns = [np.full(links, value) for value in (gap, gap, gap, 0, rate)]
+    gaps = np.full(links, gap)
+    capacity = _core.Capacity(
+        opens=gaps,
+        first=gaps,
+        bandwidth=np.full(links, rate),
+        gap=gaps,
+        overhead=np.full(links, 0),
+    )
     total = links * each
     assert total.denominator == 1
-    assert _core.time_for_chunks(*columns, links * count, float(total), largest) <= time
+    assert capacity.time_for_chunks(links * count, float(total), largest) <= time
 
 
 def test_a_bound_is_the_same_each_time() -> None:

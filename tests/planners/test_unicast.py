@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.judge.reference import is_right
 from tests.strategies import COSTS, SIZES, damaged, networks, roomy
 from weft import _core
-from weft.collective import Move, custom
+from weft.collective import Move, Sets, custom
 from weft.cost import CostModel
 from weft.judge import verify
 from weft.topology import Topology, load_topology
@@ -33,21 +33,19 @@ def plan(
     threads: int = 1,
 ) -> _core.Schedule:
     """Straight from the core; `reach` is one set for all chunks."""
-    members = np.array(reach or [], dtype=np.int32)
-    return _core.unicast(
-        network.core,
-        cost.core,
-        np.array(sizes, dtype=np.int64),
-        np.array(src, dtype=np.int32),
-        np.array(dst, dtype=np.int32),
-        np.full(len(src), -1 if reach is None else 0, dtype=np.int32),
-        np.array([0, len(members)], dtype=np.int64),
-        members,
-        seed,
-        bound,
-        threads,
-        _core.Progress(),
+    members = sorted(reach or [])
+    sets = Sets.of([members, *([npu] for npu in range(network.npus))])
+    chunks = _core.Chunks(
+        bytes=np.array(sizes, dtype=np.int64),
+        pre=np.array(src, dtype=np.int32) + np.int32(1),
+        post=np.array(dst, dtype=np.int32) + np.int32(1),
+        reduce=np.zeros(len(src), dtype=np.bool_),
+        reach=np.full(len(src), -1 if reach is None else 0, dtype=np.int32),
+        set_offsets=sets.offsets,
+        set_members=sets.members,
     )
+    search = _core.Search(seed=seed, goal=bound, threads=threads, progress=_core.Progress())
+    return _core.unicast(network.core, cost.core, chunks, search)
 
 
 def pairs_of(network: Topology, times: int) -> tuple[list[int], list[int]]:
@@ -94,7 +92,9 @@ def test_threads_never_change_the_plan(
     one, two = (
         plan(network, src, dst, sizes, cost, seed=seed, threads=threads) for threads in (1, 2)
     )
-    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    columns = ("chunk", "src", "dst", "reduce", "route", "start", "end")
+    columns = (*columns, "route_offsets", "route_links", "time")
+    assert all(np.array_equal(getattr(one, name), getattr(two, name)) for name in columns)
 
 
 @examples(100)
@@ -108,12 +108,12 @@ def test_no_way(data: st.DataObject, network: Topology, cost: CostModel) -> None
     left = network.without(npus=set(members) - set(reach))
     there = _core.distances(left.core, src, False)[dst] >= 0
     planned = plan(network, [src], [dst], [1000], cost, reach=reach)
-    assert (planned[-1] != NEVER) == there
-    assert set(planned[2].tolist()) <= set(reach)
+    assert (planned.time != NEVER) == there
+    assert set(planned.dst.tolist()) <= set(reach)
 
 
 def loads(network: Topology, planned: _core.Schedule) -> NDArray[np.int64]:
-    return np.bincount(planned[4], minlength=network.links)
+    return np.bincount(planned.route, minlength=network.links)
 
 
 @pytest.mark.parametrize("model", ["pipelined", "blocking"])
@@ -128,7 +128,7 @@ def test_regular_networks(spec: str, busiest: int, model: str) -> None:
     planned = plan(network, src, dst, [1 << 20] * len(src), cost)
     assert loads(network, planned).max() <= 1.04 * busiest
     slot = 19_531_250 + (500_000 if model == "blocking" else 0)
-    assert planned[-1] <= 1.06 * busiest * slot
+    assert planned.time <= 1.06 * busiest * slot
 
 
 @pytest.mark.parametrize(("chunks", "us"), [(1, 120), (3, 106.67), (6, 106.67), (12, 106.67)])
@@ -139,7 +139,7 @@ def test_dgx1_meets_its_bound(chunks: int, us: float, seed: int) -> None:
     src, dst = pairs_of(network, chunks)
     sizes = [-(-1_000_000 // chunks)] * len(src)
     planned = plan(network, src, dst, sizes, CostModel(), seed=seed)
-    assert planned[-1] / 1e6 == pytest.approx(us, rel=0.01)
+    assert planned.time / 1e6 == pytest.approx(us, rel=0.01)
 
 
 @pytest.mark.parametrize(

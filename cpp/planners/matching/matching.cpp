@@ -20,16 +20,15 @@ namespace {
 template <class Ports>
 class Matcher {
   public:
-    Matcher(const Hops& hops, const HopTimes& times, const Spread& spread,
+    Matcher(const Hops& hops, const HopTimes& times, const Chunks& chunks,
             const MatchOptions& options, Progress& progress)
-        : hops_(hops), times_(times), spread_(spread), options_(options), progress_(progress),
+        : hops_(hops), times_(times), chunks_(chunks), options_(options), progress_(progress),
           npus_(hops.out.size()), random_(options.seed), ports_(hops, times),
           waits_(hops.bundles.size(), hops.count()), guard_(hops, times, options.target),
-          have_(npus_, spread.chunks()), claimed_(npus_, spread.chunks()),
-          copies_(spread.chunks(), 0), all_meet_(everyone_meets(hops)),
-          counts_(all_meet_ ? spread.chunks() : 0, npus_), unclaimed_(npus_, spread.chunks()),
-          state_(hops.count(), State::ready), early_(earliest_offsets(hops, times)),
-          events_(all_delays()) {
+          have_(npus_, chunks.size()), claimed_(npus_, chunks.size()), copies_(chunks.size(), 0),
+          all_meet_(everyone_meets(hops)), counts_(all_meet_ ? chunks.size() : 0, npus_),
+          unclaimed_(npus_, chunks.size()), state_(hops.count(), State::ready),
+          early_(earliest_offsets(hops, times)), events_(all_delays()) {
         place_holders();
         count_wanted();
         bar_out_of_reach();
@@ -55,7 +54,7 @@ class Matcher {
         if (wanted_ > 0) return {};
         schedule_.time = now_;
         schedule_.routes = ports_.take_routes();
-        prune(hops_, spread_, schedule_);
+        prune(hops_, chunks_, schedule_);
         return std::move(schedule_);
     }
 
@@ -91,8 +90,8 @@ class Matcher {
     }
 
     void place_holders() {
-        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
-            for (auto npu : spread_.holders[chunk]) {
+        for (std::int32_t chunk = 0; chunk < chunks_.size(); ++chunk)
+            for (auto npu : chunks_.holders(chunk)) {
                 have_.add(npu, chunk);
                 claimed_.add(npu, chunk);
                 count_copy(chunk);
@@ -105,19 +104,19 @@ class Matcher {
     }
 
     void count_wanted() {
-        sets_ = ChunkSets(spread_.sets.size(), npus_);
-        for (std::int32_t set = 0; set < spread_.sets.size(); ++set)
-            for (auto npu : spread_.sets[set]) sets_.add(set, npu);
-        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
-            for (auto npu : spread_.sets[spread_.takers[chunk]]) wanted_ += !have_.has(npu, chunk);
+        sets_ = ChunkSets(chunks_.sets.size(), npus_);
+        for (std::int32_t set = 0; set < chunks_.sets.size(); ++set)
+            for (auto npu : chunks_.sets[set]) sets_.add(set, npu);
+        for (std::int32_t chunk = 0; chunk < chunks_.size(); ++chunk)
+            for (auto npu : chunks_.takers(chunk)) wanted_ += !have_.has(npu, chunk);
     }
 
     // What counts as claimed from the start is never sent there, nor for the sake of those beyond.
     void bar_out_of_reach() {
-        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk) {
-            if (spread_.reach[chunk] < 0) continue;
+        for (std::int32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+            if (chunks_.reach[chunk] < 0) continue;
             for (std::int32_t npu = 0; npu < npus_; ++npu) {
-                if (sets_.has(spread_.reach[chunk], npu) || claimed_.has(npu, chunk)) continue;
+                if (sets_.has(chunks_.reach[chunk], npu) || claimed_.has(npu, chunk)) continue;
                 claimed_.add(npu, chunk);
                 --unclaimed_[npu];
                 some_barred_ = true;
@@ -133,9 +132,9 @@ class Matcher {
 
     void prepare_regions() {
         for (const auto* regions : options_.regions) {
-            claimed_in_.emplace_back(regions->count(), spread_.chunks());
-            for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
-                for (auto npu : spread_.holders[chunk])
+            claimed_in_.emplace_back(regions->count(), chunks_.size());
+            for (std::int32_t chunk = 0; chunk < chunks_.size(); ++chunk)
+                for (auto npu : chunks_.holders(chunk))
                     claimed_in_.back().add(regions->of[npu], chunk);
         }
     }
@@ -292,14 +291,14 @@ class Matcher {
         const auto npu = hops_.dst[event.subject];
         const auto chunk = event.detail;
         have_.add(npu, chunk);
-        wanted_ -= sets_.has(spread_.takers[chunk], npu);
+        wanted_ -= sets_.has(chunks_.post[chunk], npu);
         for (auto hop : hops_.out[npu])
             if (state_[hop] == State::idle && !claimed_.has(hops_.dst[hop], chunk)) wake(hop);
     }
 
     const Hops& hops_;
     const HopTimes& times_;
-    const Spread& spread_;
+    const Chunks& chunks_;
     const MatchOptions options_;
     Progress& progress_;
     std::int32_t npus_;
@@ -336,10 +335,10 @@ bool is_one_speed(const HopTimes& times) {
                        [&](ps duration) { return duration == times.duration.front(); });
 }
 
-Schedule match(const Hops& hops, const HopTimes& times, const Spread& spread,
+Schedule match(const Hops& hops, const HopTimes& times, const Chunks& chunks,
                const MatchOptions& options, Progress& progress) {
-    return hops.single_links ? Matcher<LinkPorts>(hops, times, spread, options, progress).run()
-                             : Matcher<RoutedPorts>(hops, times, spread, options, progress).run();
+    return hops.single_links ? Matcher<LinkPorts>(hops, times, chunks, options, progress).run()
+                             : Matcher<RoutedPorts>(hops, times, chunks, options, progress).run();
 }
 
 }  // namespace weft

@@ -11,19 +11,11 @@
 
 #include "base/hops.h"
 #include "base/progress.h"
+#include "base/tables.h"
 #include "planners/matching/regions.h"
 #include "planners/schedule.h"
 
 namespace weft {
-
-// What must be spread: each chunk from its holders to its takers.
-struct Spread {
-    Rows holders;                      // NPUs that have each chunk at the start
-    std::vector<std::int32_t> takers;  // per chunk: number of a set of NPUs that must get it
-    std::vector<std::int32_t> reach;   // per chunk: number of the set of NPUs it may visit; -1: any
-    Rows sets;
-    std::int32_t chunks() const { return holders.size(); }
-};
 
 struct MatchOptions {
     std::uint64_t seed = 0;
@@ -41,15 +33,14 @@ struct MatchOptions {
 bool is_one_speed(const HopTimes& times);
 
 // Returns a schedule without rows when cancelled.
-Schedule match(const Hops& hops, const HopTimes& times, const Spread& spread,
+Schedule match(const Hops& hops, const HopTimes& times, const Chunks& chunks,
                const MatchOptions& options, Progress& progress);
 
-// Runs the matching. While the best is not close to `bound`, tries regions between which
-// bandwidth is short, and on networks with links of different speeds a sweep of deadline targets
-// between `bound` and the best time so far. Keeps the best, the first of equals: the result does
-// not depend on the number of threads.
-Schedule search(const Network& network, const Hops& hops, const HopTimes& times,
-                const Spread& spread, std::int64_t bytes, std::uint64_t seed, ps bound, int threads,
-                Progress& progress);
+// Runs the matching for the largest chunk. While the best is not close to the goal, tries regions
+// between which bandwidth is short, and on networks with links of different speeds a sweep of
+// deadline targets between the goal and the best time so far. Keeps the best, the first of equals:
+// the result does not depend on the number of threads.
+Schedule search_matching(const Network& network, const Hops& hops, const HopTimes& times,
+                         const Chunks& chunks, const Search& search);
 
 }  // namespace weft

@@ -6,10 +6,10 @@
 
 namespace weft {
 
-void prune(const Hops& hops, const Spread& spread, Schedule& schedule) {
-    ChunkSets needed(hops.out.size(), spread.chunks());
-    for (std::int32_t chunk = 0; chunk < spread.chunks(); ++chunk)
-        for (auto npu : spread.sets[spread.takers[chunk]]) needed.add(npu, chunk);
+void prune(const Hops& hops, const Chunks& chunks, Schedule& schedule) {
+    ChunkSets needed(hops.out.size(), chunks.size());
+    for (std::int32_t chunk = 0; chunk < chunks.size(); ++chunk)
+        for (auto npu : chunks.takers(chunk)) needed.add(npu, chunk);
     std::vector<bool> kept(schedule.chunk.size());
     std::size_t count = 0;
     for (std::size_t i = kept.size(); i-- > 0;) {

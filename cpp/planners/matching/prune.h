@@ -9,6 +9,6 @@ namespace weft {
 
 // Walks backwards and drops the sends that no taker needs, directly or through another send, those
 // still on their way at the end included.
-void prune(const Hops& hops, const Spread& spread, Schedule& schedule);
+void prune(const Hops& hops, const Chunks& chunks, Schedule& schedule);
 
 }  // namespace weft

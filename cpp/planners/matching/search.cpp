@@ -10,26 +10,27 @@
 namespace weft {
 namespace {
 
-class Search {
+class Attempts {
   public:
-    Search(const Network& network, const Hops& hops, const HopTimes& times, const Spread& spread,
-           ps bound, int threads, Progress& progress)
-        : network_(network), hops_(hops), times_(times), spread_(spread), bound_(bound),
-          threads_(threads), progress_(progress), one_speed_(is_one_speed(times)) {}
+    Attempts(const Network& network, const Hops& hops, const HopTimes& times, const Chunks& chunks,
+             const Search& search)
+        : network_(network), hops_(hops), times_(times), chunks_(chunks), bound_(search.goal),
+          threads_(search.threads), seed_(search.seed), progress_(search.progress),
+          one_speed_(is_one_speed(times)) {}
 
-    Schedule run(std::int64_t bytes, std::uint64_t seed) {
+    Schedule run() {
         // Keeping the order of hops is kind to caches; with one speed it hardly matters.
         std::vector<MatchOptions> options;
         if (!hops_.single_links)
             options.push_back(
-                {.seed = seed, .rotate = true, .shuffle = !one_speed_, .regions = {}});
-        options.push_back({.seed = seed, .shuffle = !one_speed_, .regions = {}});
+                {.seed = seed_, .rotate = true, .shuffle = !one_speed_, .regions = {}});
+        options.push_back({.seed = seed_, .shuffle = !one_speed_, .regions = {}});
         keep_best_of(options);
         if (!close()) try_alone(options);
         if (!close_to(32) && can_wait()) try_patience(options.back());
-        if (!close()) try_regions(options, bytes);
+        if (!close()) try_regions(options);
         if (!close() && !one_speed_) sweep_targets();
-        if (!close_to(32)) try_orders(seed);
+        if (!close_to(32)) try_orders();
         return std::move(best_);
     }
 
@@ -41,17 +42,19 @@ class Search {
     bool close() const { return close_to(512); }
 
     // A run takes about so long, in tens of nanoseconds.
-    std::size_t work() const { return static_cast<std::size_t>(hops_.count()) * spread_.chunks(); }
+    std::size_t work() const { return static_cast<std::size_t>(hops_.count()) * chunks_.size(); }
     bool is_large() const { return work() > 1 << 21; }
 
     // Groups that relay for each other fill links with what the others do not need. Where the
     // takers of a chunk can pass it on among themselves, keep it to them.
     void try_alone(std::vector<MatchOptions> options) {
-        alone_ = spread_;
+        alone_reach_.assign(chunks_.reach.begin(), chunks_.reach.end());
+        alone_ = chunks_;
+        alone_.reach = alone_reach_;
         bool any = false;
-        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk) {
-            if (spread_.reach[chunk] >= 0 || !can_be_alone(chunk)) continue;
-            alone_.reach[chunk] = spread_.takers[chunk];
+        for (std::int32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+            if (chunks_.reach[chunk] >= 0 || !can_be_alone(chunk)) continue;
+            alone_reach_[chunk] = chunks_.post[chunk];
             any = true;
         }
         if (!any) return;
@@ -62,13 +65,13 @@ class Search {
         keep_best_of(options);
     }
     bool can_be_alone(std::int32_t chunk) {
-        const auto number = spread_.takers[chunk];
-        const auto takers = spread_.sets[number];
+        const auto number = chunks_.post[chunk];
+        const auto takers = chunks_.sets[number];
         if (static_cast<std::int32_t>(takers.size()) == network_.npus) return false;
         const auto [known, is_new] = joined_.try_emplace(number, false);
         if (is_new) known->second = is_joined(hops_, takers);
         return known->second &&
-               std::all_of(spread_.holders[chunk].begin(), spread_.holders[chunk].end(),
+               std::all_of(chunks_.holders(chunk).begin(), chunks_.holders(chunk).end(),
                            [&](auto npu) {
                                return std::find(takers.begin(), takers.end(), npu) != takers.end();
                            });
@@ -93,9 +96,9 @@ class Search {
     }
 
     // Small plans are cheap to make again, with the hops tried in other orders.
-    void try_orders(std::uint64_t seed) {
+    void try_orders() {
         constexpr std::size_t most_tries = 16, most_work = 1 << 18;
-        Random random(seed);
+        Random random(seed_);
         std::vector<MatchOptions> tries(std::min(most_tries, most_work / (work() + 1)),
                                         best_options_);
         for (auto& option : tries) {
@@ -107,10 +110,10 @@ class Search {
     }
 
     // Each division alone, strictly and loosely, and those by speed one within the other.
-    void try_regions(const std::vector<MatchOptions>& options, std::int64_t bytes) {
+    void try_regions(const std::vector<MatchOptions>& options) {
         divisions_ = regions_by_speed(hops_, times_);
         const auto nested = divisions_.size();
-        for (auto& sides : regions_by_cut(network_, hops_, supply(bytes), takers(),
+        for (auto& sides : regions_by_cut(network_, hops_, supply(), takers(),
                                           static_cast<double>(bound_) * 1e-12))
             divisions_.push_back(std::move(sides));
         std::vector<MatchOptions> divided;
@@ -155,18 +158,18 @@ class Search {
     // How often a chunk must reach a taker; those that hold it from the start are few.
     std::int64_t deliveries() const {
         std::int64_t sum = 0;
-        for (auto set : spread_.takers) sum += static_cast<std::int64_t>(spread_.sets[set].size());
+        for (auto set : chunks_.post) sum += static_cast<std::int64_t>(chunks_.sets[set].size());
         return sum;
     }
-    std::vector<double> supply(std::int64_t bytes) const {
+    std::vector<double> supply() const {
+        const auto bytes = static_cast<double>(chunks_.largest());
         std::vector<double> result(network_.npus, 0);
-        for (std::int32_t chunk = 0; chunk < spread_.chunks(); ++chunk)
-            if (spread_.holders[chunk].size() == 1)
-                result[spread_.holders[chunk][0]] += static_cast<double>(bytes);
+        for (std::int32_t chunk = 0; chunk < chunks_.size(); ++chunk)
+            if (chunks_.holders(chunk).size() == 1) result[chunks_.holders(chunk)[0]] += bytes;
         return result;
     }
     std::vector<std::int32_t> takers() const {
-        const auto set = spread_.sets[spread_.takers.empty() ? 0 : spread_.takers[0]];
+        const auto set = chunks_.sets[chunks_.post.empty() ? 0 : chunks_.post[0]];
         return {set.begin(), set.end()};
     }
 
@@ -181,8 +184,8 @@ class Search {
         in_parallel(options.size(), threads_, [&](std::size_t i) {
             if (i > met) return;
             const auto& times = options[i].patient ? patient_ : times_;
-            const auto& spread = options[i].alone ? alone_ : spread_;
-            Schedule schedule = match(hops_, times, spread, options[i], progress_);
+            const auto& chunks = options[i].alone ? alone_ : chunks_;
+            Schedule schedule = match(hops_, times, chunks, options[i], progress_);
             const ps time = std::max(schedule.time, bound_);
             if (time == bound_) lower(met, i);
             lower(shortest, time);
@@ -199,13 +202,15 @@ class Search {
     const Network& network_;
     const Hops& hops_;
     const HopTimes& times_;
-    const Spread& spread_;
+    const Chunks& chunks_;
     const ps bound_;
     const int threads_;
+    const std::uint64_t seed_;
     Progress& progress_;
     const bool one_speed_;
     HopTimes patient_;  // with links held until what they bring has arrived
-    Spread alone_;      // with chunks kept to their takers, where these are joined
+    std::vector<std::int32_t> alone_reach_;
+    Chunks alone_;  // with chunks kept to their takers, where these are joined
     std::map<std::int32_t, bool> joined_;  // by set of takers
     std::vector<Regions> divisions_;
     Schedule best_;
@@ -214,10 +219,9 @@ class Search {
 
 }  // namespace
 
-Schedule search(const Network& network, const Hops& hops, const HopTimes& times,
-                const Spread& spread, std::int64_t bytes, std::uint64_t seed, ps bound, int threads,
-                Progress& progress) {
-    return Search(network, hops, times, spread, bound, threads, progress).run(bytes, seed);
+Schedule search_matching(const Network& network, const Hops& hops, const HopTimes& times,
+                         const Chunks& chunks, const Search& search) {
+    return Attempts(network, hops, times, chunks, search).run();
 }
 
 }  // namespace weft

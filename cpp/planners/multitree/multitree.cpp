@@ -190,11 +190,11 @@ class Grower {
 
 }  // namespace
 
-GrownTrees grow_trees(const Network& network, CostModel cost, std::int64_t largest,
-                      std::span<const std::int32_t> roots, std::span<const std::int32_t> group,
-                      std::int32_t reach, const Rows& sets) {
-    Forwarding paths(network, cost, largest, sets);
-    return Grower(network, find_edges(network, paths, reach), roots, group).run();
+GrownTrees grow_trees(const Network& network, CostModel cost, const Chunks& chunks,
+                      std::span<const std::int32_t> group) {
+    Forwarding paths(network, cost, chunks.largest(), chunks.sets);
+    const auto reach = chunks.size() > 0 ? chunks.reach[0] : -1;
+    return Grower(network, find_edges(network, paths, reach), group, group).run();
 }
 
 }  // namespace weft

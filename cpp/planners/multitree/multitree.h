@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/network.h"
+#include "base/tables.h"
 
 namespace weft {
 
@@ -16,13 +16,12 @@ struct GrownTrees {
     std::int32_t lost = -1;  // the first tree that cannot reach all; then there are no edges
 };
 
-// Tree t has its root at roots[t] and reaches all NPUs of `group`, through NPUs of the set `reach`
-// (-1: any); branches without an NPU of the group are cut off. In every slot the trees take turns:
-// each adds one edge, from the first of its NPUs that was there before the slot to an NPU that is
-// new to it, if the links of that hop are free in this slot. A hop is the one that forwarding
-// takes between the two NPUs.
-GrownTrees grow_trees(const Network& network, CostModel cost, std::int64_t largest,
-                      std::span<const std::int32_t> roots, std::span<const std::int32_t> group,
-                      std::int32_t reach, const Rows& sets);
+// Tree t has its root at group[t] and reaches all NPUs of `group`, through NPUs that may hold the
+// `chunks`, whose reach is the same; branches without an NPU of the group are cut off. In every
+// slot the trees take turns: each adds one edge, from the first of its NPUs that was there before
+// the slot to an NPU that is new to it, if the links of that hop are free in this slot. A hop is
+// the one that forwarding takes between the two NPUs.
+GrownTrees grow_trees(const Network& network, CostModel cost, const Chunks& chunks,
+                      std::span<const std::int32_t> group);
 
 }  // namespace weft

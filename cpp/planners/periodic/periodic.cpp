@@ -236,8 +236,7 @@ class Packer {
 
 }  // namespace
 
-PeriodicTrees plan_periodic(const PeriodicProblem& problem, std::uint64_t seed, int threads,
-                            Progress& progress) {
+PeriodicTrees plan_periodic(const PeriodicProblem& problem, const Search& search) {
     const auto& net = problem.network;
     if (problem.members.size() < 2 || net.links() == 0) return {};
     for (bool inward : {false, true}) {
@@ -257,13 +256,13 @@ PeriodicTrees plan_periodic(const PeriodicProblem& problem, std::uint64_t seed, 
             attempts.push_back({period, std::max(1, static_cast<int>(period / (load * slack)))});
             work += attempts.back().trees;
         }
-    progress.begin(work);
+    search.progress.begin(work);
     PeriodicTrees best;
     std::size_t best_number = attempts.size();
     std::mutex keeping;
-    in_parallel(attempts.size(), threads, [&](std::size_t i) {
+    in_parallel(attempts.size(), search.threads, [&](std::size_t i) {
         const auto [period, trees] = attempts[i];
-        auto made = Packer(problem, roots, period, trees, seed).pack(progress);
+        auto made = Packer(problem, roots, period, trees, search.seed).pack(search.progress);
         if (made.slots == 0) return;
         const std::lock_guard lock(keeping);
         if (best_number < attempts.size() &&

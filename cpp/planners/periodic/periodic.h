@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/network.h"
-#include "base/progress.h"
+#include "planners/schedule.h"
 
 namespace weft {
 
@@ -31,7 +31,6 @@ struct PeriodicTrees {
 };
 
 // The best of several numbers of trees and periods; no trees if some member cannot be joined.
-PeriodicTrees plan_periodic(const PeriodicProblem& problem, std::uint64_t seed, int threads,
-                            Progress& progress);
+PeriodicTrees plan_periodic(const PeriodicProblem& problem, const Search& search);
 
 }  // namespace weft

@@ -10,16 +10,16 @@ namespace {
 
 class Completing {
   public:
-    Completing(const Network& network, const Missing& missing, std::span<const ps> hold,
+    Completing(const Network& network, RowsView missing, std::span<const ps> hold,
                std::span<const ps> duration)
         : net_(network), missing_(missing), hold_(hold), duration_(duration),
-          arrives_(missing.chunks.size(), never), next_(missing.chunks.size() + 1),
+          arrives_(missing.items.size(), never), next_(missing.items.size() + 1),
           cursor_(network.links()), idle_(network.links()) {
         for (std::size_t i = 0; i < next_.size(); ++i) next_[i] = static_cast<std::int64_t>(i);
     }
 
     Completion run(ps begin, Progress& progress) {
-        progress.begin(static_cast<std::int64_t>(missing_.chunks.size()));
+        progress.begin(static_cast<std::int64_t>(missing_.items.size()));
         for (std::int32_t npu = 0; npu < net_.npus; ++npu) begin_at(npu, begin);
         while (!events_.empty()) {
             if (progress.cancelled) throw Cancelled();
@@ -56,10 +56,10 @@ class Completing {
 
     // The entry of a chunk in an NPU's list; none if it has the chunk from the beginning.
     std::int64_t find(std::int32_t npu, std::int32_t chunk) const {
-        const auto from = missing_.chunks.begin() + first(npu);
-        const auto to = missing_.chunks.begin() + end(npu);
+        const auto from = missing_.items.begin() + first(npu);
+        const auto to = missing_.items.begin() + end(npu);
         const auto place = std::lower_bound(from, to, chunk);
-        return place != to && *place == chunk ? place - missing_.chunks.begin() : -1;
+        return place != to && *place == chunk ? place - missing_.items.begin() : -1;
     }
 
     // The first entry from here on that nobody brings yet.
@@ -70,7 +70,7 @@ class Completing {
 
     std::int64_t choice(std::int32_t src, std::int64_t from, std::int64_t to, ps now) {
         for (auto entry = unclaimed(from); entry < to; entry = unclaimed(entry + 1)) {
-            const auto there = find(src, missing_.chunks[entry]);
+            const auto there = find(src, missing_.items[entry]);
             if (there < 0 || arrives_[there] <= now) return entry;
         }
         return -1;
@@ -85,7 +85,7 @@ class Completing {
         cursor_[link] = entry;
         next_[entry] = entry + 1;
         arrives_[entry] = now + duration_[link];
-        result_.chunk.push_back(missing_.chunks[entry]);
+        result_.chunk.push_back(missing_.items[entry]);
         result_.link.push_back(link);
         result_.start.push_back(now);
         events_.push({now + hold_[link], link_free, link});
@@ -99,7 +99,7 @@ class Completing {
             missing_.offsets.begin() - 1);
         for (auto link : net_.out[npu]) {
             if (!idle_[link]) continue;
-            const auto wanted = find(net_.dst[link], missing_.chunks[entry]);
+            const auto wanted = find(net_.dst[link], missing_.items[entry]);
             if (wanted < 0 || arrives_[wanted] != never) continue;
             idle_[link] = false;
             cursor_[link] = wanted;
@@ -108,7 +108,7 @@ class Completing {
     }
 
     const Network& net_;
-    const Missing missing_;
+    const RowsView missing_;
     const std::span<const ps> hold_, duration_;
     std::vector<ps> arrives_;           // of each entry; `never` while nobody brings it
     std::vector<std::int64_t> next_;    // from an entry that somebody brings to those after it
@@ -120,7 +120,7 @@ class Completing {
 
 }  // namespace
 
-Completion complete(const Network& network, const Missing& missing, std::span<const ps> hold,
+Completion complete(const Network& network, RowsView missing, std::span<const ps> hold,
                     std::span<const ps> duration, ps begin, Progress& progress) {
     return Completing(network, missing, hold, duration).run(begin, progress);
 }

@@ -10,22 +10,16 @@
 
 namespace weft {
 
-// NPU v still lacks the chunks missing[offsets[v]] .. missing[offsets[v + 1] - 1], ascending, and
-// has all others.
-struct Missing {
-    std::span<const std::int64_t> offsets;  // one an NPU, and the end
-    std::span<const std::int32_t> chunks;
-};
-
 struct Completion {
     std::vector<std::int32_t> chunk, link;
     std::vector<ps> start;
 };
 
-// Every link brings one missing chunk after the other from `begin` on, as soon as it is free and
-// its source has one. A chunk holds a link for `hold` and is there after `duration`, both by link.
-// The network has no switches. In order of start; chunks that have no way are left out.
-Completion complete(const Network& network, const Missing& missing, std::span<const ps> hold,
+// `missing` are the chunks that each NPU still lacks, ascending; it has all others. Every link
+// brings one missing chunk after the other from `begin` on, as soon as it is free and its source
+// has one. A chunk holds a link for `hold` and is there after `duration`, both by link. The network
+// has no switches. In order of start; chunks that have no way are left out.
+Completion complete(const Network& network, RowsView missing, std::span<const ps> hold,
                     std::span<const ps> duration, ps begin, Progress& progress);
 
 }  // namespace weft

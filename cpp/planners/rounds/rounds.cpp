@@ -26,13 +26,13 @@ std::vector<std::int64_t> slots_of(const RoundState& state) {
 
 class Run {
   public:
-    Run(RoundState& state, const RoundJob& job, int size, Progress& progress)
-        : state_(state), job_(job), progress_(progress), size_(size),
+    Run(RoundState& state, const RoundJob& job, const Search& search, int size)
+        : state_(state), job_(job), seed_(search.seed), progress_(search.progress), size_(size),
           writer_(job.file, job.at, slots_of(state), state.number_of, size), tallies_(2 * size) {
         for (auto& tally : tallies_) tally.by_range.assign(size, 0);
         for (const auto link : state.link)
             range_of_.push_back(static_cast<std::uint16_t>(writer_.range_of(link)));
-        progress.begin(state.deliveries);
+        progress_.begin(state.deliveries);
     }
 
     // What every member of the team does, round after round. All members see the same figures at
@@ -83,7 +83,7 @@ class Run {
         std::fill(counts.begin(), counts.end(), 0);
         for (std::int32_t piece; (piece = next_[round % 2]++) * npus_a_piece < state_.npus;) {
             const auto first = piece * npus_a_piece;
-            plan_round(state_, first, std::min(state_.npus, first + npus_a_piece), round, job_.seed,
+            plan_round(state_, first, std::min(state_.npus, first + npus_a_piece), round, seed_,
                        range_of_, counts);
         }
     } catch (const std::bad_alloc&) {
@@ -111,6 +111,7 @@ class Run {
 
     RoundState& state_;
     const RoundJob& job_;
+    const std::uint64_t seed_;
     Progress& progress_;
     int size_;
     RoundWriter writer_;
@@ -124,13 +125,13 @@ class Run {
 
 }  // namespace
 
-Rounds run_rounds(const Network& network, const RoundJob& job, Progress& progress) {
-    RoundState state(network, job.period, job.lag, job.owner, job.seed);
+Rounds run_rounds(const Network& network, const RoundJob& job, const Search& search) {
+    RoundState state(network, job.period, job.lag, job.owner, search.seed);
     const int wanted =
-        std::clamp(std::min(job.threads, state.npus / npus_a_thread), 1, most_threads);
+        std::clamp(std::min(search.threads, state.npus / npus_a_thread), 1, most_threads);
     std::optional<Run> run;
     as_team(
-        wanted, [&](int size) { run.emplace(state, job, size, progress); },
+        wanted, [&](int size) { run.emplace(state, job, search, size); },
         [&](Place place) { run->work(place); });
     return run->outcome();
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/network.h"
-#include "base/progress.h"
+#include "planners/schedule.h"
 
 namespace weft {
 
@@ -15,8 +15,6 @@ namespace weft {
 // takes no part.
 struct RoundJob {
     std::span<const std::int32_t> period, lag, owner;
-    std::uint64_t seed;
-    int threads;
     int file;         // to write the log into
     std::int64_t at;  // from this byte on
 };
@@ -29,6 +27,6 @@ struct Rounds {
 
 // The log is the same, byte for byte, on any number of threads. Throws `Cancelled`, and
 // std::system_error if it cannot be written.
-Rounds run_rounds(const Network& network, const RoundJob& job, Progress& progress);
+Rounds run_rounds(const Network& network, const RoundJob& job, const Search& search);
 
 }  // namespace weft

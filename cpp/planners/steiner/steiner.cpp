@@ -28,20 +28,19 @@ ps close_to(ps bound) { return bound + bound / 512; }
 struct Problem {
     const Hops& hops;
     std::span<const HopTimes> times;
-    const Demands& demands;
+    const Chunks& chunks;
     const Sizes& sizes;
-    std::uint64_t seed;
-    ps bound;
+    const Search& search;
 };
 
 // Passes of routing with one price for depth, each followed by scheduling; the best is kept.
 class SteinerAttempt {
   public:
-    SteinerAttempt(const Problem& problem, double depth_price, int threads, Progress& progress)
-        : hops_(problem.hops), times_(problem.times), demands_(problem.demands),
-          bound_(problem.bound), threads_(threads), progress_(progress),
-          router_(problem.hops, problem.times, problem.demands, problem.sizes, depth_price,
-                  problem.seed, problem.bound, progress),
+    SteinerAttempt(const Problem& problem, double depth_price, int threads)
+        : hops_(problem.hops), times_(problem.times), chunks_(problem.chunks),
+          bound_(problem.search.goal), threads_(threads), progress_(problem.search.progress),
+          router_(problem.hops, problem.times, problem.chunks, problem.sizes, depth_price,
+                  problem.search.seed, problem.search.goal, progress_),
           tree_tasks_(problem.hops) {}
 
     Schedule run() {
@@ -78,7 +77,7 @@ class SteinerAttempt {
 
     void add_all_chunks() {
         const auto& classes = router_.classes();
-        std::vector<std::pair<std::size_t, std::size_t>> places(demands_.bytes.size());
+        std::vector<std::pair<std::size_t, std::size_t>> places(chunks_.bytes.size());
         for (std::size_t c = 0; c < classes.size(); ++c)
             for (std::size_t k = 0; k < classes[c].chunks.size(); ++k)
                 places[classes[c].chunks[k]] = {c, k};
@@ -113,7 +112,7 @@ class SteinerAttempt {
 
     const Hops& hops_;
     std::span<const HopTimes> times_;
-    const Demands& demands_;
+    const Chunks& chunks_;
     const ps bound_;
     const int threads_;
     Progress& progress_;
@@ -130,19 +129,19 @@ class SteinerAttempt {
 
 }  // namespace
 
-Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
-                      const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
-                      Progress& progress) {
-    const Problem problem{hops, times, demands, sizes, seed, bound};
+Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Chunks& chunks,
+                      const Sizes& sizes, const Search& search) {
+    const Problem problem{hops, times, chunks, sizes, search};
     const auto sums = static_cast<std::size_t>(
-        std::count(demands.reduce.begin(), demands.reduce.end(), std::uint8_t{1}));
-    const auto work = (demands.bytes.size() + 3 * sums) * static_cast<std::size_t>(hops.count());
+        std::count(chunks.reduce.begin(), chunks.reduce.end(), std::uint8_t{1}));
+    const auto work = (chunks.bytes.size() + 3 * sums) * static_cast<std::size_t>(hops.count());
     const std::size_t attempts = work > small ? 1 : depth_prices.size();
-    Schedule best = first_or_best(attempts, threads, close_to(bound), [&](std::size_t i) {
-        const int own_threads = attempts == 1 ? threads : 1;
-        return SteinerAttempt(problem, depth_prices[i], own_threads, progress).run();
-    });
-    if (progress.cancelled) throw Cancelled();
+    Schedule best =
+        first_or_best(attempts, search.threads, close_to(search.goal), [&](std::size_t i) {
+            const int own_threads = attempts == 1 ? search.threads : 1;
+            return SteinerAttempt(problem, depth_prices[i], own_threads).run();
+        });
+    if (search.progress.cancelled) throw Cancelled();
     return best;
 }
 

@@ -8,14 +8,13 @@
 #include "base/hops.h"
 #include "base/progress.h"
 #include "planners/schedule.h"
-#include "planners/steiner/demands.h"
+#include "planners/steiner/chunk_classes.h"
 
 namespace weft {
 
-// `times[s]` are for chunks of the s-th of `sizes`; `bound` is a time to aim at. Time is `never` if
+// `times[s]` are for chunks of the s-th of `sizes`. Time is `never` if
 // some chunk has no way to a taker.
-Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
-                      const Sizes& sizes, std::uint64_t seed, ps bound, int threads,
-                      Progress& progress);
+Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Chunks& chunks,
+                      const Sizes& sizes, const Search& search);
 
 }  // namespace weft

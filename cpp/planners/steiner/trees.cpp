@@ -26,14 +26,14 @@ constexpr double crowded = 0.9;
 }  // namespace
 
 SteinerRouter::SteinerRouter(const Hops& hops, std::span<const HopTimes> times,
-                             const Demands& demands, const Sizes& sizes, double depth_price,
+                             const Chunks& chunks, const Sizes& sizes, double depth_price,
                              std::uint64_t seed, ps bound, Progress& progress)
-    : hops_(hops), demands_(demands), progress_(progress), random_(seed),
+    : hops_(hops), chunks_(chunks), progress_(progress), random_(seed),
       bound_(static_cast<double>(std::max<ps>(bound, 1))), loads_(hops, times, depth_price),
-      grower_(hops, times, loads_), classes_(group_chunks(demands, sizes)),
+      grower_(hops, times, loads_), classes_(group_chunks(chunks, sizes)),
       last_hub_(classes_.size(), -1), needed_(hops.out.size(), false),
       is_dense_(hops.count() > dense_degree * static_cast<std::int64_t>(hops.out.size())) {
-    share_trees(demands.bytes.size());
+    share_trees(chunks.bytes.size());
     order_.resize(trees_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
@@ -93,27 +93,27 @@ bool SteinerRouter::route(SteinerTree& tree) {
         grower_.confine(ends_within_reach(kind));
         if (grow(tree)) return true;
     }
-    grower_.confine(kind.reach < 0 ? std::span<const std::int32_t>() : demands_.sets[kind.reach]);
+    grower_.confine(kind.reach < 0 ? std::span<const std::int32_t>() : chunks_.sets[kind.reach]);
     return grow(tree);
 }
 
 std::vector<std::int32_t> SteinerRouter::ends_within_reach(const ChunkClass& kind) const {
     std::vector<std::int32_t> ends, result;
-    std::ranges::set_union(demands_.sets[kind.pre], demands_.sets[kind.post],
+    std::ranges::set_union(chunks_.sets[kind.pre], chunks_.sets[kind.post],
                            std::back_inserter(ends));
     if (kind.reach < 0) return ends;
-    std::ranges::set_intersection(ends, demands_.sets[kind.reach], std::back_inserter(result));
+    std::ranges::set_intersection(ends, chunks_.sets[kind.reach], std::back_inserter(result));
     return result;
 }
 
 // Puts a new tree in the place of one whose load has been taken out.
 bool SteinerRouter::grow(SteinerTree& tree) {
     const auto& kind = of(tree);
-    if (kind.reduce && !demands_.sets[kind.post].empty()) return grow_sum(tree);
+    if (kind.reduce && !chunks_.sets[kind.post].empty()) return grow_sum(tree);
     tree.down.clear();
     double cost = 0;
     if (grower_.grow(
-            {demands_.sets[kind.pre], demands_.sets[kind.post], false, kind.size, tree.chunks},
+            {chunks_.sets[kind.pre], chunks_.sets[kind.post], false, kind.size, tree.chunks},
             tree.down, cost))
         return true;
     put(tree, -1);
@@ -143,13 +143,13 @@ bool SteinerRouter::grow_sum(SteinerTree& tree) {
 
 // All there are, the one that served the class last before others.
 std::vector<std::int32_t> SteinerRouter::hubs_left(const ChunkClass& kind) const {
-    const auto takers = demands_.sets[kind.post];
+    const auto takers = chunks_.sets[kind.post];
     if (takers.size() == 1) return {};
     std::vector<std::int32_t> hubs;
     const auto last = last_hub_[&kind - classes_.data()];
     if (last >= 0) hubs.push_back(last);
     if (kind.reach >= 0) {
-        const auto reach = demands_.sets[kind.reach];
+        const auto reach = chunks_.sets[kind.reach];
         hubs.insert(hubs.end(), reach.begin(), reach.end());
     } else {
         for (std::int32_t npu = 0; npu < hops_.out.size(); ++npu) hubs.push_back(npu);
@@ -159,7 +159,7 @@ std::vector<std::int32_t> SteinerRouter::hubs_left(const ChunkClass& kind) const
 
 // A sum for one taker goes up to it. A sum for many may be completed anywhere.
 std::vector<std::int32_t> SteinerRouter::hubs_to_try(const SteinerTree& tree) {
-    const auto takers = demands_.sets[of(tree).post];
+    const auto takers = chunks_.sets[of(tree).post];
     if (takers.size() == 1) return {takers[0]};
     std::vector<std::int32_t> hubs;
     if (tree.hub >= 0) hubs.push_back(tree.hub);
@@ -172,16 +172,16 @@ std::vector<std::int32_t> SteinerRouter::hubs_to_try(const SteinerTree& tree) {
 std::int32_t SteinerRouter::another_hub(const SteinerTree& tree) {
     const auto choice = random_.below(tree.up.empty() ? 2 : 3);
     if (choice == 2) return hops_.dst[any_of(tree.up)];
-    return any_of(demands_.sets[choice == 0 ? of(tree).pre : of(tree).post]);
+    return any_of(chunks_.sets[choice == 0 ? of(tree).pre : of(tree).post]);
 }
 
 bool SteinerRouter::grow_both_ways(SteinerTree& tree, double& cost) {
     const auto& kind = of(tree);
     const std::span hub(&tree.hub, 1);
-    if (!grower_.grow({hub, demands_.sets[kind.post], false, kind.size, tree.chunks}, tree.down,
+    if (!grower_.grow({hub, chunks_.sets[kind.post], false, kind.size, tree.chunks}, tree.down,
                       cost))
         return false;
-    if (!grower_.grow({hub, demands_.sets[kind.pre], true, kind.size, tree.chunks}, tree.up, cost))
+    if (!grower_.grow({hub, chunks_.sets[kind.pre], true, kind.size, tree.chunks}, tree.up, cost))
         return false;
     lower_hub(tree);
     return true;
@@ -190,7 +190,7 @@ bool SteinerRouter::grow_both_ways(SteinerTree& tree, double& cost) {
 // A sum is complete where the last branches meet: from there on it is copied. The judge wants to
 // see it so, and takers on the way need no second copy.
 void SteinerRouter::lower_hub(SteinerTree& tree) {
-    const auto contributors = demands_.sets[of(tree).pre];
+    const auto contributors = chunks_.sets[of(tree).pre];
     const auto first_hub = tree.hub;
     while (!std::binary_search(contributors.begin(), contributors.end(), tree.hub)) {
         const auto is_last = [&](std::int32_t hop) { return hops_.dst[hop] == tree.hub; };
@@ -211,7 +211,7 @@ void SteinerRouter::lower_hub(SteinerTree& tree) {
 // Drops copies that no taker needs.
 void SteinerRouter::prune(SteinerTree& tree) {
     std::fill(needed_.begin(), needed_.end(), false);
-    for (auto npu : demands_.sets[of(tree).post]) needed_[npu] = true;
+    for (auto npu : chunks_.sets[of(tree).post]) needed_[npu] = true;
     std::vector<std::int32_t> kept;
     for (auto hop = tree.down.rbegin(); hop != tree.down.rend(); ++hop)
         if (needed_[hops_.dst[*hop]]) {

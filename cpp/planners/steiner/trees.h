@@ -8,7 +8,7 @@
 #include "base/hops.h"
 #include "base/progress.h"
 #include "base/random.h"
-#include "planners/steiner/demands.h"
+#include "planners/steiner/chunk_classes.h"
 #include "planners/steiner/growth.h"
 #include "planners/steiner/loads.h"
 
@@ -25,7 +25,7 @@ struct SteinerTree {
 
 class SteinerRouter {
   public:
-    SteinerRouter(const Hops& hops, std::span<const HopTimes> times, const Demands& demands,
+    SteinerRouter(const Hops& hops, std::span<const HopTimes> times, const Chunks& chunks,
                   const Sizes& sizes, double depth_price, std::uint64_t seed, ps bound,
                   Progress& progress);
 
@@ -63,7 +63,7 @@ class SteinerRouter {
     const ChunkClass& of(const SteinerTree& tree) const { return classes_[tree.chunk_class]; }
 
     const Hops& hops_;
-    const Demands& demands_;
+    const Chunks& chunks_;
     Progress& progress_;
     Random random_;
     const double bound_;

@@ -178,17 +178,17 @@ SymmetricPlan Exchange::run() {
 }  // namespace
 
 SymmetricPlan exchange_from_one(const Directions& directions, std::int32_t pieces,
-                                std::uint64_t seed, ps goal, Progress& progress) {
+                                const Search& search) {
     const Grid grid(directions);
     if (grid.npus() == 1) return {{}, 0};
     const Legs legs = shortest_ways(directions, grid, pieces);
     const auto attempt = [&](std::uint64_t number) {
-        return Exchange(directions, grid, legs, seed + number, progress).run();
+        return Exchange(directions, grid, legs, search.seed + number, search.progress).run();
     };
     SymmetricPlan best = attempt(0);
     const auto work = static_cast<std::int64_t>(best.rows.size());
     const auto attempts = std::min(kAttempts, kWork / std::max<std::int64_t>(work, 1));
-    for (std::int64_t i = 0; i < attempts && best.time > goal; ++i) {
+    for (std::int64_t i = 0; i < attempts && best.time > search.goal; ++i) {
         auto other = attempt(static_cast<std::uint64_t>(i) + 1);
         if (other.time < best.time) best = std::move(other);
     }

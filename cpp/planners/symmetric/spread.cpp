@@ -293,21 +293,22 @@ SymmetricPlan Growth::until(ps deadline) {
 
 }  // namespace
 
-SymmetricPlan spread_from_one(const Directions& directions, std::int32_t pieces, std::uint64_t seed,
-                              ps goal, Progress& progress) {
+SymmetricPlan spread_from_one(const Directions& directions, std::int32_t pieces,
+                              const Search& search) {
     const Grid grid(directions);
     const auto attempt = [&](std::uint64_t number, ps deadline) {
-        return Growth(directions, grid, pieces, seed + number, progress).until(deadline);
+        return Growth(directions, grid, pieces, search.seed + number, search.progress)
+            .until(deadline);
     };
     SymmetricPlan best = attempt(0, never);
     const auto work = static_cast<std::int64_t>(grid.npus()) * pieces *
                       static_cast<std::int64_t>(directions.step.size());
     const auto attempts = std::min(kAttempts, kWork / std::max<std::int64_t>(work, 1));
-    for (std::int64_t i = 0; i < attempts && best.time > goal; ++i) {
-        const auto room = static_cast<double>(best.time - 1 - goal);
+    for (std::int64_t i = 0; i < attempts && best.time > search.goal; ++i) {
+        const auto room = static_cast<double>(best.time - 1 - search.goal);
         const auto share = kDeadlines[static_cast<std::size_t>(i) % kDeadlines.size()];
         auto other =
-            attempt(static_cast<std::uint64_t>(i) + 1, goal + static_cast<ps>(room * share));
+            attempt(static_cast<std::uint64_t>(i) + 1, search.goal + static_cast<ps>(room * share));
         if (other.time < best.time) best = std::move(other);
     }
     return best;

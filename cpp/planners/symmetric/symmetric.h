@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/cost.h"
-#include "base/progress.h"
+#include "planners/schedule.h"
 
 namespace weft {
 
@@ -64,13 +64,13 @@ class Grid {
 };
 
 // One tree from NPU 0 to all for each of `pieces` chunks; `chunk` is the piece. Several attempts
-// are made, as far as they are cheap, until one takes no longer than `goal`.
-SymmetricPlan spread_from_one(const Directions& directions, std::int32_t pieces, std::uint64_t seed,
-                              ps goal, Progress& progress);
+// are made, as far as they are cheap, until one takes no longer than the goal.
+SymmetricPlan spread_from_one(const Directions& directions, std::int32_t pieces,
+                              const Search& search);
 
 // `pieces` chunks from NPU 0 to each NPU v; `chunk` is v * pieces + piece. Likewise.
 SymmetricPlan exchange_from_one(const Directions& directions, std::int32_t pieces,
-                                std::uint64_t seed, ps goal, Progress& progress);
+                                const Search& search);
 
 // When rows of `pieces` chunks start if each starts as soon as its chunk is there (all that was
 // added to it included) and its resource is free, both in the order of the rows.

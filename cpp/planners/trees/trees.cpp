@@ -53,20 +53,36 @@ std::vector<ps> priorities(const Tasks& tasks, const HopTimes& times) {
 
 }  // namespace
 
+TreeProblem tree_problem(const Chunks& chunks) {
+    TreeProblem problem{{}, {}, -1, chunks.size()};
+    if (chunks.size() == 0) return problem;
+    std::ranges::set_union(chunks.holders(0), chunks.takers(0),
+                           std::back_inserter(problem.members));
+    if (!chunks.reduce[0]) problem.root = chunks.holders(0)[0];
+    if (chunks.reach[0] >= 0) {
+        const auto reach = chunks.sets[chunks.reach[0]];
+        problem.reach.assign(reach.begin(), reach.end());
+    }
+    return problem;
+}
+
 Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
-                    std::uint64_t seed, ps bound, Progress& progress) {
+                    const Search& search) {
+    if (problem.members.size() < 2) return nothing_to_move();
     if (hops.count() == 0) return {};
     const auto count =
         std::min(problem.chunks, std::clamp(problem.chunks / 2, least_trees, most_trees));
     const auto trees =
         problem.reach.empty()
-            ? TreePacker(hops, times, problem, bound, seed).pack(count)
-            : TreePacker(within(hops, problem.reach), times, problem, bound, seed).pack(count);
+            ? TreePacker(hops, times, problem, search.goal, search.seed).pack(count)
+            : TreePacker(within(hops, problem.reach), times, problem, search.goal, search.seed)
+                  .pack(count);
     if (trees.empty()) return {};
     const auto tasks = make_tasks(hops, trees, problem.chunks);
-    progress.begin(tasks.size());
-    Schedule schedule = list_schedule(hops, {&times, 1}, tasks, priorities(tasks, times), progress);
-    if (progress.cancelled) throw Cancelled();
+    search.progress.begin(tasks.size());
+    Schedule schedule =
+        list_schedule(hops, {&times, 1}, tasks, priorities(tasks, times), search.progress);
+    if (search.progress.cancelled) throw Cancelled();
     return schedule;
 }
 

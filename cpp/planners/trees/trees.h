@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/hops.h"
-#include "base/progress.h"
+#include "base/tables.h"
 #include "planners/schedule.h"
 
 namespace weft {
@@ -20,9 +20,12 @@ struct TreeProblem {
     std::int32_t chunks;
 };
 
-// Plans trees whose links carry not much more than `bound`, and schedules them. Time is `never` if
+// Chunks that all have the same ends and reach: sums, or copies of what one root holds.
+TreeProblem tree_problem(const Chunks& chunks);
+
+// Plans trees whose links carry not much more than the goal, and schedules them. Time is `never` if
 // some member cannot be joined.
 Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
-                    std::uint64_t seed, ps bound, Progress& progress);
+                    const Search& search);
 
 }  // namespace weft

@@ -11,11 +11,11 @@
 namespace weft {
 
 struct Unicast {
-    std::vector<std::int32_t> src, dst;  // per chunk; if they are the same nothing moves
-    std::vector<std::int32_t> reach;     // per chunk: the set of NPUs it may visit, -1 for any
-    Rows sets;                           // ascending
-    std::vector<std::int32_t> size;      // per chunk: which of `times` holds for it
-    std::vector<HopTimes> times;         // per size
+    std::vector<std::int32_t> src, dst;   // per chunk; if they are the same nothing moves
+    std::span<const std::int32_t> reach;  // per chunk: the set of NPUs it may visit, -1 for any
+    RowsView sets;                        // ascending
+    std::vector<std::int32_t> size;       // per chunk: which of `times` holds for it
+    std::vector<HopTimes> times;          // per size
 
     std::int32_t chunks() const { return static_cast<std::int32_t>(src.size()); }
 };

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "planners/race.h"
+#include "planners/sizes.h"
 #include "planners/unicast/path_schedule.h"
 #include "planners/unicast/routing.h"
 
@@ -41,13 +42,20 @@ Schedule attempt(const Hops& hops, const Unicast& unicast, double thrift, std::u
 
 }  // namespace
 
-Schedule plan_unicast(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
-                      int threads, Progress& progress) {
-    if (unicast.chunks() == 0) {
-        Schedule nothing;
-        nothing.time = 0;
-        return nothing;
+Unicast unicast_of(const Network& network, const Hops& hops, CostModel cost, const Chunks& chunks) {
+    Unicast unicast{{}, {}, chunks.reach, chunks.sets, {}, {}};
+    for (std::int32_t chunk = 0; chunk < chunks.size(); ++chunk) {
+        unicast.src.push_back(chunks.holders(chunk)[0]);
+        unicast.dst.push_back(chunks.takers(chunk)[0]);
     }
+    Sizes sizes = group_sizes(chunks.bytes);
+    unicast.times = time_hops(network, hops, cost, sizes);
+    unicast.size = std::move(sizes.of_chunk);
+    return unicast;
+}
+
+Schedule plan_unicast(const Hops& hops, const Unicast& unicast, const Search& search) {
+    if (unicast.chunks() == 0) return nothing_to_move();
     // Small ones are tried several times: luck has a larger part in them.
     const double work = static_cast<double>(unicast.chunks()) * hops.count();
     constexpr double work_in_all = 1 << 22;
@@ -55,14 +63,15 @@ Schedule plan_unicast(const Hops& hops, const Unicast& unicast, std::uint64_t se
         static_cast<std::size_t>(std::clamp(work_in_all / std::max(work, 1.0), 1.0, 16.0));
     // With few chunks a long detour takes as long as the whole should; with many only loads count.
     constexpr std::array<double, 4> thrifts{0.02, 0.2, 1, 5};
-    Random seeds(seed);
+    Random seeds(search.seed);
     std::vector<std::uint64_t> own_seed(attempts);
     for (auto& own : own_seed) own = seeds();
-    Schedule best = first_or_best(attempts, threads, nearly(bound), [&](std::size_t i) {
-        return attempt(hops, unicast, thrifts[i % thrifts.size()], own_seed[i], bound,
-                       attempts == 1, progress);
-    });
-    if (progress.cancelled) throw Cancelled();
+    Schedule best =
+        first_or_best(attempts, search.threads, nearly(search.goal), [&](std::size_t i) {
+            return attempt(hops, unicast, thrifts[i % thrifts.size()], own_seed[i], search.goal,
+                           attempts == 1, search.progress);
+        });
+    if (search.progress.cancelled) throw Cancelled();
     return best;
 }
 

@@ -3,14 +3,16 @@
 
 #include <cstdint>
 
-#include "base/progress.h"
+#include "base/tables.h"
 #include "planners/schedule.h"
 #include "planners/unicast/paths.h"
 
 namespace weft {
 
-// Time is `never` if some chunk has no way. `bound`: no schedule is shorter.
-Schedule plan_unicast(const Hops& hops, const Unicast& unicast, std::uint64_t seed, ps bound,
-                      int threads, Progress& progress);
+// Chunks that each have one holder and one taker, of which sizes alike share slots.
+Unicast unicast_of(const Network& network, const Hops& hops, CostModel cost, const Chunks& chunks);
+
+// Time is `never` if some chunk has no way.
+Schedule plan_unicast(const Hops& hops, const Unicast& unicast, const Search& search);
 
 }  // namespace weft

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft import _core
 from weft.algorithm.rows import Rows
 from weft.errors import InputError
 from weft.ragged import lengths_of, offsets_of, owners, places
@@ -63,6 +65,11 @@ class Routes:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @cached_property
+    def core(self) -> _core.Rows:
+        """The table for the kernels."""
+        return _core.Rows(offsets=self.offsets, items=self.links)
 
     @property
     def are_links(self) -> bool:
@@ -188,6 +195,11 @@ class Transfers(Rows):
 
     def described(self) -> dict[str, Any]:
         return {"form": "table", "columns": list(self.columns())}
+
+    @cached_property
+    def core(self) -> _core.Transfers:
+        """The table for the kernels."""
+        return _core.Transfers(**{f.name: getattr(self, f.name) for f in fields(self)})
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """The columns that are there, by name."""

@@ -102,25 +102,25 @@ def weave(program: Program, words: Words, kept: int | None = None) -> Woven:
         or two events use a cell, one writes it, and nothing says which comes first.
     """
     cells = program.cells
-    woven = _core.weave(
-        program.events,
-        program.src,
-        program.dst,
-        program.reduce,
-        program.chain_offsets,
-        program.chain_events,
-        program.edge_from,
-        program.edge_to,
-        program.wished,
-        cells.npu,
-        cells.place,
-        cells.chunk,
-        cells.result,
-        cells.result_place,
-    )
+    woven = _core.Program(
+        src=program.src,
+        dst=program.dst,
+        reduce=program.reduce,
+        events=program.events,
+        chain_offsets=program.chain_offsets,
+        chain_events=program.chain_events,
+        edge_from=program.edge_from,
+        edge_to=program.edge_to,
+        wished=program.wished,
+        npu=cells.npu,
+        place=cells.place,
+        chunk=cells.chunk,
+        result=cells.result,
+        result_place=cells.result_place,
+    ).weave()
     if woven.fault != _core.Fault.nothing:
         raise InputError(_sentence(woven, words))
-    columns: dict[str, NDArray[Any]] = woven.columns()
+    columns = woven.columns()
     if kept is not None:
         columns = _first(columns, kept)
     action, before = columns.pop("action"), columns.pop("before")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft import _core
 from weft.collective import Chunks, Ends
 
 
@@ -60,6 +62,11 @@ class ChunkClasses(Ends):
 
     def __len__(self) -> int:
         return len(self.pre)
+
+    @cached_property
+    def core(self) -> _core.ChunkClasses:
+        """The classes for the kernels."""
+        return _core.ChunkClasses(**{f.name: getattr(self, f.name) for f in fields(self)})
 
     def resized(self, chunk_bytes: int) -> ChunkClasses:
         """The same with every chunk `chunk_bytes` long."""

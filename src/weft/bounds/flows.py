@@ -28,8 +28,6 @@ _POLISHES = 1000  # steps of the last search; with fewer than that by far it gai
 _SMALLEST_STRIDE = 1e-3
 _MET = 1 - 1e-7
 
-_Amounts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]  # by source: to, how much
-
 
 def flow_bound(
     topology: Topology,
@@ -54,7 +52,7 @@ def flow_bound(
         balanced, loads = _core.balance(
             flows.network,
             flows.capacity,
-            *flows.bytes,
+            flows.bytes,
             goal,
             budget - 2 * steps * flows.visits,
             flows.threads,
@@ -143,12 +141,18 @@ class Flows:
         return offsets_of(counts)
 
     @cached_property
-    def bytes(self) -> _Amounts:
-        return self.offsets, self.dst, self.classes.bytes[self.rows]
+    def amount(self) -> NDArray[np.int64]:
+        """Bytes of each flow."""
+        return self.classes.bytes[self.rows]
 
     @cached_property
-    def chunks(self) -> _Amounts:
-        return self.offsets, self.dst, self.classes.count[self.rows]
+    def bytes(self) -> _core.Flows:
+        return _core.Flows(offsets=self.offsets, dst=self.dst, amount=self.amount)
+
+    @cached_property
+    def chunks(self) -> _core.Flows:
+        amount = self.classes.count[self.rows]
+        return _core.Flows(offsets=self.offsets, dst=self.dst, amount=amount)
 
     @cached_property
     def links(self) -> Carriers:
@@ -167,7 +171,7 @@ class Flows:
         return self.total(lengths) / float(lengths @ self.capacity)
 
     def _route(self, lengths: Lengths) -> tuple[float, NDArray[np.float64]]:
-        return _core.shortest_routing(self.network, lengths, *self.bytes, self.threads)
+        return _core.shortest_routing(self.network, lengths, self.bytes, self.threads)
 
     def candidate(self, landmarks: int) -> tuple[Lengths, float]:
         """The best of lengths that cost little to find, and their total.
@@ -176,11 +180,9 @@ class Flows:
         """
         alike = whole_lengths(1 / self.capacity)
         total = self.total(alike)
-        below = best_sweep(
-            self.topology, self.capacity, self.src, self.dst, self.bytes[2], landmarks
-        )
+        below = best_sweep(self.topology, self.capacity, self.src, self.dst, self.amount, landmarks)
         cut = (below[self.topology.src] & ~below[self.topology.dst]).astype(np.int64)
-        crossing = float(self.bytes[2][below[self.src] & ~below[self.dst]].sum())
+        crossing = float(self.amount[below[self.src] & ~below[self.dst]].sum())
         if crossing * float(alike @ self.capacity) > total * float(cut @ self.capacity):
             return cut, crossing
         return alike, total
@@ -225,7 +227,7 @@ class Flows:
         if self.classes.smallest == self.classes.largest:
             chunks = total / self.classes.largest
         else:
-            chunks = _core.shortest_routing(self.network, lengths, *self.chunks, self.threads)[0]
+            chunks = _core.shortest_routing(self.network, lengths, self.chunks, self.threads)[0]
         return self.links.prove(lengths, total, chunks)
 
 

@@ -29,12 +29,14 @@ def time_through(
     push = _core.serialization(classes.smallest, bandwidth)
     once, across = (lead[links] for lead in _core.leads(topology.core, cost.core))
     held = latency if cost.latency_model == "blocking" else np.zeros_like(latency)
-    ideal = _core.time_for_bytes(held + once, held + across, bandwidth, total_bytes)
+    fluid = _core.Capacity(opens=held + once, first=held + across, bandwidth=bandwidth)
+    ideal = fluid.time_for_bytes(total_bytes)
     gap = push + held
-    counted = _core.time_for_chunks(
-        gap + once, gap + across, gap, held, bandwidth, chunks, total_bytes, classes.largest
+    whole = _core.Capacity(
+        opens=gap + once, first=gap + across, bandwidth=bandwidth, gap=gap, overhead=held
     )
+    counted = whole.time_for_chunks(chunks, total_bytes, classes.largest)
     overhead = float((held * (bandwidth / 1e12)).min(initial=np.inf)) if len(links) else 0.0
     all_bytes = total_bytes + overhead * chunks
-    exact = _core.time_for_bytes(held + once, across, bandwidth, all_bytes)
-    return max(counted, exact, ideal), ideal
+    exact = _core.Capacity(opens=held + once, first=across, bandwidth=bandwidth)
+    return max(counted, exact.time_for_bytes(all_bytes), ideal), ideal

@@ -67,7 +67,9 @@ class Carriers:
         bandwidth = self.topology.bandwidth[used].astype(float)
         ideal = _fluid(opens, held + across, weight * bandwidth, total)
         exact = _fluid(opens, across, weight * self.capacity[used], total)
-        counted = _core.time_for_weight(gap + once, gap + across, gap, weight, chunks * (1 - 1e-9))
+        counted = _core.Capacity(
+            opens=gap + once, first=gap + across, bandwidth=weight, gap=gap
+        ).time_for_weight(chunks * (1 - 1e-9))
         return max(ideal, exact, counted), ideal
 
 
@@ -81,4 +83,5 @@ def _fluid(opens: NDArray[np.int64], first: NDArray[np.int64], rate: Price, tota
     """When links of these rates (length times bytes a second) can have carried `total`."""
     scale = 2.0**60 / float(rate.max())
     whole = np.ceil(rate * scale * (1 + 1e-12)).astype(np.int64)
-    return _core.time_for_bytes(opens, first, whole, total * scale * (1 - 1e-12))
+    capacity = _core.Capacity(opens=opens, first=first, bandwidth=whole)
+    return capacity.time_for_bytes(total * scale * (1 - 1e-12))

@@ -24,21 +24,7 @@ def node_bound(
     _known: int,
 ) -> Proof:
     """Ingress and egress of every NPU, with the distances chunks come from."""
-    time, ideal, kind = _core.node_bound(
-        topology.core,
-        cost.core,
-        classes.smallest,
-        classes.largest,
-        classes.pre,
-        classes.post,
-        classes.reduce,
-        classes.count,
-        classes.bytes,
-        classes.set_offsets,
-        classes.set_members,
-        enough,
-        budget,
-    )
+    time, ideal, kind = _core.node_bound(topology.core, cost.core, classes.core, enough, budget)
     return time, _KINDS[kind], ideal
 
 

@@ -146,7 +146,8 @@ def _distances(
     offsets = offsets_of(counts)
     ends = np.tile(to, len(sources)).astype(np.int32)
     amounts = np.tile(amount, len(sources))
-    return _core.shortest_routing(topology.core, lengths, offsets, ends, amounts, 1)[0]
+    flows = _core.Flows(offsets=offsets, dst=ends, amount=amounts)
+    return _core.shortest_routing(topology.core, lengths, flows, threads=1)[0]
 
 
 def _lengths(topology: Topology, links: Carriers) -> Iterator[Lengths]:

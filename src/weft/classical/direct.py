@@ -90,16 +90,7 @@ def _nearest(
     topology: Topology, chunks: Chunks, chunk: NDArray[np.int64], taker: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """The holder with the fewest hops to go, for chunks that several have at the start."""
-    found = _core.nearest(
-        topology.core,
-        CostModel().core,
-        chunks.pre[chunk],
-        taker,
-        chunks.reach[chunk],
-        chunks.largest,
-        chunks.set_offsets,
-        chunks.set_members,
-    )
+    found = _core.nearest(topology.core, CostModel().core, chunks.core, chunk, taker)
     if (found < 0).any():
         raise unreachable(topology, chunks)
     return found

@@ -50,19 +50,10 @@ def _sums(topology: Topology, demand: Collective) -> tuple[Sends, int]:
 def _grown(topology: Topology, network: Topology, demand: Collective) -> Trees:
     """A tree of NPUs for every rank, on `network`: that is `topology`, or it turned round."""
     chunks, group = demand.chunks, npus_of(demand).astype(np.int32)
-    tree, src, dst, slot, lost = _core.grow_trees(
-        network.core,
-        CostModel().core,
-        chunks.largest,
-        group,
-        group,
-        int(chunks.reach[0]) if len(chunks) else -1,
-        chunks.set_offsets,
-        chunks.set_members,
-    )
-    if lost >= 0:
+    found = _core.grow_trees(network.core, CostModel().core, chunks.core, group)
+    if found.lost >= 0:
         raise unreachable(topology, chunks)
-    return Trees.of(tree, slot, src, dst)
+    return Trees.of(found.tree, found.slot, found.src, found.dst)
 
 
 add_classical("multitree", multitree, SHARED, "a tree for every rank, grown over free links", 213)

@@ -64,18 +64,11 @@ class _Streams:
         taker, source = (a.reshape(-1) for a in np.meshgrid(members, members, indexing="ij"))
         taker, source = taker[taker != source], source[taker != source]
         chunks = demand.chunks
-        offsets, src, dst, *_, lost = _core.forward(
-            topology.core,
-            CostModel().core,
-            source,
-            taker,
-            np.full(len(taker), chunks.reach[0]),
-            chunks.largest,
-            chunks.set_offsets,
-            chunks.set_members,
-        )
-        if lost >= 0:
+        reach = np.full(len(taker), chunks.reach[0])
+        found = _core.forward(topology.core, CostModel().core, chunks.core, source, taker, reach)
+        if found.lost >= 0:
             raise unreachable(topology, chunks)
+        offsets, src, dst = found.hop_offsets, found.src, found.dst
         hops = np.diff(offsets)
         cell, row = np.unique(
             np.repeat(taker, hops).astype(np.int64) * npus + src, return_inverse=True

@@ -95,17 +95,15 @@ def _paths(
 ) -> Paths | None:
     """The paths that sends of the collective's chunks take; None if one has none."""
     chunks = demand.chunks
-    offsets, _, _, route, route_offsets, route_links, lost = _core.forward(
+    found = _core.forward(
         topology.core,
         CostModel().core,
-        np.ascontiguousarray(src),
-        np.ascontiguousarray(dst),
+        chunks.core,
+        src,
+        dst,
         np.full(len(src), chunks.reach[0] if len(chunks) else -1, dtype=np.int32),
-        chunks.largest,
-        chunks.set_offsets,
-        chunks.set_members,
     )
-    if lost >= 0:
+    if found.lost >= 0:
         return None
-    _, links = Routes(route_offsets, route_links).crossed(route)
-    return Paths(np.diff(offsets), links)
+    _, links = Routes(found.route_offsets, found.route_links).crossed(found.route)
+    return Paths(np.diff(found.hop_offsets), links)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from weft import _core
 from weft.ragged import offsets_of, owners
 
 
@@ -110,6 +112,19 @@ class Chunks(Ends):
 
     def __hash__(self) -> int:
         return hash((self.bytes.tobytes(), self.pre.tobytes(), self.post.tobytes()))
+
+    @cached_property
+    def core(self) -> _core.Chunks:
+        """The table for the kernels."""
+        return _core.Chunks(
+            bytes=self.bytes,
+            pre=self.pre,
+            post=self.post,
+            reduce=self.reduce,
+            reach=self.reach,
+            set_offsets=self.set_offsets,
+            set_members=self.set_members,
+        )
 
     @property
     def largest(self) -> int:

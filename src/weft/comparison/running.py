@@ -19,6 +19,7 @@ from weft.errors import InputError, WeftError, unknown_name
 from weft.formats.files import recognise
 from weft.own import is_file, own_algorithm
 from weft.planners import PLANNERS, Problem, produce
+from weft.planners.planner import guarded
 from weft.topology import Topology, load_topology
 from weft.units import format_size
 
@@ -132,7 +133,8 @@ def _chosen(
         return tuple(
             name
             for name, planner in PLANNERS.items()
-            if planner.beside and all(planner.fits(problem) is None for problem in problems)
+            if planner.beside
+            and all(guarded(planner, planner.fits, problem) is None for problem in problems)
         )
     for name in against:
         if is_file(name):
@@ -208,8 +210,9 @@ def _baseline(job: _Job, plan: Plan, name: str, size: int) -> Outcome:
     began = time.perf_counter()
     try:
         problem = Problem.of(job.topology, _cut(plan), job.cost)
-        fits = planner is not None and planner.fits(problem) is None
-        rows = planner.rows(problem) if planner is not None and fits else 0
+        rows = 0
+        if planner is not None and guarded(planner, planner.fits, problem) is None:
+            rows = guarded(planner, planner.rows, problem)
         if rows > MOST_ROWS:
             return Refusal(f"about {rows:,} rows; baselines of more than {MOST_ROWS:,} are not run")
         found = job.made(plan, name)

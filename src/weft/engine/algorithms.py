@@ -201,7 +201,7 @@ def simulate(
     if kept == "fifo" or reducer is not None:  # a plan that is kept takes no longer than planned
         check_run(topology, algorithm.chunks, len(hops.transfers), reducer)
     run = _prepared(hops, algorithm.chunks, topology, cost, kept, reducer)
-    start, end, busy = _as_planned(run, hops) if kept == "plan" else run.first_come()
+    start, end, busy = _as_planned(run) if kept == "plan" else run.first_come()
     return Simulation(
         algorithm, topology, hops.routes, hops.route, cost, kept, reducer, start, end, busy, run
     )
@@ -214,10 +214,10 @@ def _own_hops(algorithm: Algorithm) -> Routed:
 
 
 def _as_planned(
-    run: _core.Simulation, hops: Routed
+    run: _core.Simulation,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     try:
-        return run.as_planned(hops.transfers.require_times().start)
+        return run.as_planned()
     except RuntimeError as error:  # rows that add late can hold each other up for ever
         raise InputError(f"{error} while adding takes time; use fifo") from None
 
@@ -230,29 +230,13 @@ def _prepared(
     order: Order,
     reducer: int | None,
 ) -> _core.Simulation:
-    rows, routes = hops.transfers, hops.routes
-    none32, none64 = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-    reads, writes = rows.src_place, rows.dst_place
-    if reads is not None or writes is not None:
-        reads = rows.chunk if reads is None else reads
-        writes = rows.chunk if writes is None else writes
+    rows = replace(hops.transfers, route=hops.route)
+    if order != "plan":
+        rows = replace(rows, start=None, end=None)
     return _core.Simulation(
-        network=topology.core,
-        cost=cost.core,
-        route_offsets=routes.offsets,
-        route_links=routes.links,
-        chunk=rows.chunk,
-        src=rows.src,
-        dst=rows.dst,
-        reduce=rows.reduce.view(np.uint8),
-        route=hops.route,
-        src_place=none32 if reads is None else reads,
-        dst_place=none32 if writes is None else writes,
-        dep_offsets=none64 if rows.dep_offsets is None else rows.dep_offsets,
-        deps=none64 if rows.deps is None else rows.deps,
-        bytes=chunks.bytes,
-        summed=chunks.reduce.view(np.uint8),
+        _core.Timing(topology.core, cost.core, hops.routes.core),
+        rows.core,
+        chunks.core,
         chained=hops.chained,
-        planned_end=rows.end if order == "plan" and rows.end is not None else none64,
         reducer=reducer or 0,
     )

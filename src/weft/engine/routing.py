@@ -56,22 +56,22 @@ def routed(transfers: Transfers, chunks: Chunks, topology: Topology, cost: CostM
         If some message has no path.
     """
     _check_npus(transfers, chunks, topology)
-    offsets, src, dst, route, route_offsets, route_links, lost = _core.forward(
+    found = _core.forward(
         topology.core,
         cost.core,
+        chunks.core,
         transfers.src,
         transfers.dst,
         chunks.reach[transfers.chunk],
-        chunks.largest,
-        chunks.set_offsets,
-        chunks.set_members,
     )
+    lost = found.lost
     if lost >= 0:
         raise UnreachableError(
             f"{topology.name}: chunk {transfers.chunk[lost]} cannot get from NPU "
             f"{transfers.src[lost]} to NPU {transfers.dst[lost]}: no path leads there through NPUs "
             "that may hold it and switches that it fits"
         )
+    offsets, src, dst = found.hop_offsets, found.src, found.dst
     counts = np.diff(offsets)
     message = owners(counts)
     first, last = np.zeros(len(src), dtype=np.bool_), np.zeros(len(src), dtype=np.bool_)
@@ -90,7 +90,8 @@ def routed(transfers: Transfers, chunks: Chunks, topology: Topology, cost: CostM
         dep_offsets=dep_offsets,
         deps=deps,
     )
-    return Routed(rows, Routes(route_offsets, route_links), route, (~first).view(np.uint8))
+    routes = Routes(found.route_offsets, found.route_links)
+    return Routed(rows, routes, found.route, (~first).view(np.uint8))
 
 
 def _check_npus(transfers: Transfers, chunks: Chunks, topology: Topology) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -86,28 +84,16 @@ def malformed_column(
 
 
 def _judge(algorithm: Algorithm) -> _core.Violation | None:
-    columns: dict[str, Any] = dict.fromkeys(COLUMN_TYPES)
-    for name, column in algorithm.transfers.columns().items():
-        columns[name] = np.ascontiguousarray(column)
-    chunks, topology, routes = algorithm.chunks, algorithm.topology, algorithm.routes
-    removed = np.zeros(0, dtype=np.bool_)
-    if topology is not None and topology.removed:
-        removed = np.zeros(topology.npus, dtype=np.bool_)
-        removed[list(topology.removed)] = True
+    timing = removed = None
+    if algorithm.timing is not None:
+        topology, cost = algorithm.timing.topology, algorithm.timing.cost
+        timing = _core.Timing(topology.core, cost.core, algorithm.routes.core)
+        removed = np.isin(np.arange(topology.npus), list(topology.removed))
     return _core.judge(
         npus=_npus(algorithm),
-        **columns,
-        sizes=chunks.bytes,
-        pre=chunks.pre,
-        post=chunks.post,
-        reach=chunks.reach,
-        reduction=chunks.reduce,
-        set_offsets=chunks.set_offsets,
-        set_members=chunks.set_members,
-        network=topology.core if topology is not None else None,
-        cost=algorithm.cost.core if algorithm.cost is not None else None,
-        route_offsets=np.ascontiguousarray(routes.offsets),
-        route_links=np.ascontiguousarray(routes.links),
+        rows=algorithm.transfers.core,
+        chunks=algorithm.chunks.core,
+        timing=timing,
         removed=removed,
     )
 

@@ -40,9 +40,18 @@ class Schedule:
 
     @classmethod
     def from_core(cls, topology: Topology, planned: _core.Schedule, slot: int | None) -> Schedule:
-        chunk, src, dst, reduce, route, start, end, offsets, links, _time = planned
-        routes = Routes(offsets, links) if topology.switches else Routes.of_links(topology.links)
-        return cls(chunk, src, dst, reduce.view(np.bool_), route, start, end, routes, slot)
+        links = Routes.of_links(topology.links)
+        return cls(
+            planned.chunk,
+            planned.src,
+            planned.dst,
+            planned.reduce,
+            planned.route,
+            planned.start,
+            planned.end,
+            Routes(planned.route_offsets, planned.route_links) if topology.switches else links,
+            slot,
+        )
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> Schedule:
@@ -50,6 +59,13 @@ class Schedule:
         rows, routes = algorithm.transfers, algorithm.routes
         times = rows.require_times()
         return cls(rows.chunk, rows.src, rows.dst, rows.reduce, *times, routes, None)
+
+    @property
+    def transfers(self) -> Transfers:
+        """The rows as a table."""
+        return Transfers(
+            self.chunk, self.src, self.dst, self.reduce, self.route, self.start, self.end
+        )
 
     @property
     def time(self) -> int:
@@ -84,20 +100,8 @@ class Schedule:
 
     def tightened(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
         """The same rows pushed together: as late as they may, then as early."""
-        order, start, end = _core.tighten(
-            topology.core,
-            self.routes.offsets,
-            self.routes.links,
-            cost.core,
-            self.chunk,
-            self.src,
-            self.dst,
-            self.route,
-            self.start,
-            self.end,
-            int(self.chunk.max(initial=-1)) + 1,
-            slot,
-        )
+        timing = _core.Timing(topology.core, cost.core, self.routes.core)
+        order, start, end = _core.tighten(timing, self.transfers.core, slot)
         return replace(self, start=start, end=end, slot=slot)._reordered(order)
 
     def _reordered(self, order: NDArray[np.integer[Any]]) -> Schedule:
@@ -133,31 +137,12 @@ def transfers_of(
     if both.slot is not None and (chunk_bytes == both.slot).all():
         rows = both
     else:
-        start, end = _retimed(both, topology, cost, chunk_bytes)
+        timing = _core.Timing(topology.core, cost.core, both.routes.core)
+        start, end = _core.retime(timing, both.transfers.core, chunk_bytes)
         rows = replace(both, start=start, end=end)
         if np.any(start[:-1] > start[1:]):
             rows = rows._reordered(np.argsort(start, kind="stable"))
-    transfers = Transfers(
-        rows.chunk, rows.src, rows.dst, rows.reduce, rows.route, rows.start, rows.end
-    )
-    return transfers, rows.routes
-
-
-def _retimed(
-    rows: Schedule, topology: Topology, cost: CostModel, chunk_bytes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return _core.retime(
-        topology.core,
-        rows.routes.offsets,
-        rows.routes.links,
-        cost.core,
-        rows.chunk,
-        rows.src,
-        rows.dst,
-        rows.route,
-        rows.start,
-        chunk_bytes,
-    )
+    return rows.transfers, rows.routes
 
 
 def overlaid(

@@ -60,7 +60,14 @@ class Job:
         hold, duration = self.resources(self.demand.largest_chunk, self.demand.smallest_chunk)
         sizes = np.array(self.moves.topology.dimensions, dtype=np.int32)
         moves = self.moves
-        return _core.Directions(sizes, moves.dimension, moves.step, moves.resource, hold, duration)
+        return _core.Directions(
+            sizes=sizes,
+            dimension=moves.dimension,
+            step=moves.step,
+            resource=moves.resource,
+            hold=hold,
+            duration=duration,
+        )
 
     def resources(self, largest: int, smallest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How long each resource is held by a chunk, and how long until that is usable."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -216,24 +216,11 @@ def _template(job: Job, result: Result) -> Template:
         for column in (rows.src, rows.dst, chunks.set_members)
     )
     tags = _tags_in_pairs(src, dst)
-    none32, none64 = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     splicer = _core.TraceSplicer(
         len(members),
-        np.ascontiguousarray(rows.chunk),
-        src,
-        dst,
-        np.ascontiguousarray(rows.reduce),
-        none32 if rows.src_place is None else np.ascontiguousarray(rows.src_place),
-        none32 if rows.dst_place is None else np.ascontiguousarray(rows.dst_place),
-        none64 if rows.dep_offsets is None else rows.dep_offsets,
-        none64 if rows.deps is None else rows.deps,
+        replace(rows, src=src, dst=dst).core,
+        replace(chunks, set_members=sets).core,
         tags,
-        chunks.bytes,
-        np.ascontiguousarray(chunks.reduce),
-        chunks.pre,
-        chunks.post,
-        chunks.set_offsets,
-        sets,
     )
     figures = {
         "collective": job.kind,

@@ -100,17 +100,17 @@ def algorithm_traces(form: Form, call: Call, ranks: Int64, chunks: Chunks) -> It
     rows, counts = form.rows, _counts(form, call, _offsets(chunks, form.parts))
     sizes = np.zeros(max(len(rows), rows.places), dtype=np.int64)
     sizes[: len(rows)] = rows.bytes
-    plan = _core.ChakraPlan(
-        len(ranks),
-        np.arange(len(rows), dtype=np.int32),
-        np.searchsorted(ranks, rows.src).astype(np.int32),
-        np.searchsorted(ranks, rows.dst).astype(np.int32),
-        np.ascontiguousarray(rows.reduce),
-        sizes,
-        np.ascontiguousarray(rows.reads),
-        np.ascontiguousarray(rows.writes),
-        rows.dep_offsets,
-        rows.deps,
+    table = _core.Transfers(
+        chunk=np.arange(len(rows), dtype=np.int32),
+        src=np.searchsorted(ranks, rows.src).astype(np.int32),
+        dst=np.searchsorted(ranks, rows.dst).astype(np.int32),
+        reduce=rows.reduce,
+        src_place=rows.reads,
+        dst_place=rows.writes,
+        dep_offsets=rows.dep_offsets,
+        deps=rows.deps,
+    )
+    pace = _core.Pace(
         gate=form.pace.gate,
         after=form.pace.after,
         delay=form.delay,
@@ -118,6 +118,7 @@ def algorithm_traces(form: Form, call: Call, ranks: Int64, chunks: Chunks) -> It
         piece_index=counts.index,
         pieces=counts.total,
     )
+    plan = _core.ChakraPlan(len(ranks), table, sizes, pace)
     for rank in range(len(ranks)):
         yield _core.write_chakra(CHAKRA_VERSION, [], plan.nodes(rank))
 

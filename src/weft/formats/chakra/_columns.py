@@ -25,18 +25,7 @@ OPTIONAL = ("route", "start", "end", "src_place", "dst_place", "deps")
 
 def planned(table: Transfers, chunk_bytes: Int64, npus: int) -> _core.ChakraPlan:
     """The nodes that a table of standard columns calls for."""
-    return _core.ChakraPlan(
-        npus,
-        table.chunk,
-        table.src,
-        table.dst,
-        table.reduce,
-        chunk_bytes,
-        table.src_place,
-        table.dst_place,
-        table.dep_offsets,
-        table.deps,
-    )
+    return _core.ChakraPlan(npus, table.core, chunk_bytes)
 
 
 def checksum(table: Transfers) -> int:

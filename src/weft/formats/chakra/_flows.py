@@ -138,17 +138,16 @@ class TraceFlow:
             raise (self.nodes.error if many else self.nodes.unclear)(
                 flow.node, self._sentence(flow)
             )
-        offsets, part, npu, size, node_part, complete, contributors = flow.take()
         return Flows(
             self.nodes,
             self.messages,
-            owners(np.diff(offsets)),
-            part,
-            npu,
-            size,
-            node_part,
-            complete.astype(np.bool_),
-            contributors.reshape(len(self.messages), words),
+            owners(np.diff(flow.offsets)),
+            flow.parts,
+            flow.part_npu,
+            flow.part_bytes,
+            flow.node_part,
+            flow.complete,
+            flow.contributors.reshape(len(self.messages), words),
         )
 
     def _sentence(self, flow: _core.TraceFlow) -> str:

@@ -42,18 +42,17 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None
     present[topology.members] = 1
     with rows.reading() as log:
         found = _core.judge_rounds(
-            network=topology.core,
-            cost=cost.core,
+            topology.core,
+            cost.core,
+            _core.RoundRecord(log, rows.offsets, rows.slot, rows.count),
+            _core.RoundParts(
+                bytes=chunks.bytes,
+                owner=_owners(algorithm),
+                present=present,
+                twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
+            ),
             sums=sums,
             spreads=demand.kind != "reduce-scatter",
-            slot=rows.slot,
-            count=rows.count,
-            log=log,
-            offsets=rows.offsets,
-            bytes=chunks.bytes,
-            owner=_owners(algorithm),
-            present=present,
-            twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
             progress=progress or _core.Progress(),
         )
     if found is None:

@@ -9,7 +9,6 @@ from weft.planners.listed import Listed, backwards, goal_of, scatter_and_gather
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import TIGHT, Schedule
-from weft.ragged import offsets_of, places
 from weft.reachability import unreachable
 from weft.topology.model import Topology
 from weft.units import NEVER
@@ -49,25 +48,9 @@ def _in_shares(problem: Problem) -> bool:
 def spread(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     """Plan chunks that are copied, each taken for the largest."""
     slot, goal = chunks.largest, goal_of(problem, topology, chunks)
-    offsets = offsets_of(chunks.set_sizes[chunks.pre])
-    holders = chunks.set_members[places(chunks.set_offsets, chunks.pre)]
     problem.planning("matching", len(chunks))
-    planned = _core.match(
-        topology.core,
-        problem.cost.core,
-        slot,
-        offsets,
-        holders,
-        chunks.post,
-        chunks.reach,
-        chunks.set_offsets,
-        chunks.set_members,
-        problem.seed,
-        goal,
-        problem.threads,
-        problem.progress,
-    )
-    if planned[-1] == NEVER:
+    planned = _core.match(topology.core, problem.cost.core, chunks.core, problem.search(goal))
+    if planned.time == NEVER:
         raise unreachable(topology, chunks)
     schedule = Schedule.from_core(topology, planned, slot)
     if schedule.time > goal * TIGHT:

@@ -38,15 +38,19 @@ class Periodic(Planner):
         return why_not(problem.topology, problem.demands)
 
     def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
-        """Where rounds would be, in fair time: on dense networks there are too many trees."""
-        topology = problem.topology
-        fair = _LOOKS * topology.links**2 // topology.npus <= _MOST_LOOKS
+        """Where rounds would be, in fair time."""
+        fair = is_fair(problem.topology)
         if best is not None and len(best) > MOST_SEARCHED:  # a plan that was repaired may be poor
             return fair and not problem.task.is_symmetric
         return fair and suits_rounds(problem) and super().is_worth_trying(problem, best)
 
     def plan(self, problem: Problem) -> Algorithm:
         return plan_periodic(problem)
+
+
+def is_fair(topology: Topology) -> bool:
+    """Whether it takes fair time: on dense networks there are too many trees."""
+    return _LOOKS * topology.links**2 // topology.npus <= _MOST_LOOKS
 
 
 def why_not(topology: Topology, demands: Sequence[Collective]) -> str | None:
@@ -108,17 +112,17 @@ def _slots(held: int, duration: int) -> list[tuple[int, int]]:
 
 def _trees(problem: Problem, slot: int, lag: int) -> PeriodicRows:
     problem.planning("periodic", problem.demand.chunk_count)
-    period, offsets, link, slots, reduce, counts = _core.plan_periodic(
+    found = _core.plan_periodic(
         problem.topology.core,
         problem.topology.members,
         lag,
         len(problem.chunks),
-        problem.seed,
-        problem.threads,
-        problem.progress,
+        problem.search(),
     )
-    first = offsets_of(counts)
-    return PeriodicRows(period * slot, first, offsets, link, reduce.view(np.bool_), slots * slot)
+    first = offsets_of(found.chunks)
+    return PeriodicRows(
+        found.period * slot, first, found.offsets, found.link, found.reduce, found.slot * slot
+    )
 
 
 add(Periodic())

@@ -129,8 +129,7 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     problem.planning("repair", len(lost))
     patch = _core.complete(
         topology.core,
-        offsets,
-        chunk[order],
+        _core.Rows(offsets=offsets, items=chunk[order]),
         hold,
         duration,
         time,

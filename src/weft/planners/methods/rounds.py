@@ -105,11 +105,9 @@ def plan_rounds(problem: Problem) -> Algorithm:
             rhythm.period,
             rhythm.lag,
             np.repeat(np.array(demand.group, dtype=np.int32), demand.chunks_per_share),
-            problem.seed,
-            problem.threads,
-            file.fd,
-            LOG_BEGINS,
-            problem.progress,
+            problem.search(),
+            file=file.fd,
+            at=LOG_BEGINS,
         )
     except OSError as error:
         raise InputError(f"the log of rounds cannot be written: {error.strerror}") from None

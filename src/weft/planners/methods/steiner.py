@@ -36,7 +36,10 @@ class Steiner(Listed):
         by_trees = len(problem.demands) == 1 and problem.demand.kind in _BY_TREES
         if deliveries > _MOST_DELIVERIES or (by_trees and not few):
             return False
-        return best.time > problem.bound * (_CLOSE if few else _CLOSE_ENOUGH)
+        close = _CLOSE if few else _CLOSE_ENOUGH
+        if few and problem.task.is_symmetric:
+            close = 1  # a symmetric plan does not show what other planners leave
+        return best.time > problem.bound * close
 
     def schedules(self, problem: Problem) -> list[Schedule]:
         return [plan_steiner(problem)]
@@ -46,22 +49,9 @@ def plan_steiner(problem: Problem) -> Schedule:
     """Plan any mix of copies and sums, of any sizes."""
     topology, chunks = problem.topology, problem.chunks
     problem.planning("steiner")
-    planned = _core.steiner(
-        topology.core,
-        problem.cost.core,
-        chunks.bytes,
-        chunks.reduce,
-        chunks.pre,
-        chunks.post,
-        chunks.reach,
-        chunks.set_offsets,
-        chunks.set_members,
-        problem.seed,
-        problem.bound,
-        problem.threads,
-        problem.progress,
-    )
-    if planned[-1] == NEVER:
+    search = problem.search(problem.bound)
+    planned = _core.steiner(topology.core, problem.cost.core, chunks.core, search)
+    if planned.time == NEVER:
         raise unreachable(topology, chunks)
     return Schedule.from_core(topology, planned, None)
 

@@ -104,9 +104,7 @@ def _rows(
 def _exchange(job: Job, problem: Problem) -> SymmetricRows:
     goal = job.floor(job.demand.largest_chunk)
     problem.planning("symmetric", job.demand.chunk_count)
-    planned = _core.symmetric_exchange(
-        job.directions, job.pieces, problem.seed, goal, problem.progress
-    )
+    planned = _core.symmetric_exchange(job.directions, job.pieces, problem.search(goal))
     return _rows(job, *planned)
 
 
@@ -116,7 +114,7 @@ def _spread(job: Job, problem: Problem) -> SymmetricRows:
     goal = replace(job, demand=gather).floor(job.demand.largest_chunk)
     problem.planning("symmetric", job.demand.chunk_count)
     chunk, src, direction, start = _core.symmetric_spread(
-        job.directions, job.pieces, problem.seed, goal, problem.progress
+        job.directions, job.pieces, problem.search(goal)
     )
     if job.demand.kind == "all-gather":
         return _rows(job, chunk, src, direction, start)

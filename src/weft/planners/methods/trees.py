@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
@@ -43,11 +40,10 @@ class Trees(Listed):
 
     def schedules(self, problem: Problem) -> list[Schedule]:
         if _is_all_reduce(problem):
-            members = np.array(sorted(problem.demand.group), dtype=np.int32)
-            return [_packed(problem, problem.topology, problem.chunks, members, None)]
+            return [_packed(problem, problem.topology, problem.chunks)]
         if problem.task.sums_for_one:
-            return [backwards(problem, problem.chunks, _from_root)]
-        return [_from_root(problem, problem.topology, problem.chunks)]
+            return [backwards(problem, problem.chunks, _packed)]
+        return [_packed(problem, problem.topology, problem.chunks)]
 
 
 def _is_all_reduce(problem: Problem) -> bool:
@@ -59,37 +55,12 @@ def _spread_chunks(problem: Problem) -> Chunks:
     return mirrored(problem.chunks) if problem.task.sums_for_one else problem.chunks
 
 
-def _from_root(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
-    """Chunks that all have one holder and the same takers."""
-    root = chunks.members(int(chunks.pre[0]))
-    members = np.union1d(root, chunks.members(int(chunks.post[0])))
-    return _packed(problem, topology, chunks, members, int(root[0]))
-
-
-def _packed(
-    problem: Problem,
-    topology: Topology,
-    chunks: Chunks,
-    members: NDArray[np.int32],
-    root: int | None,
-) -> Schedule:
-    """Trees that join all of `members`: from `root`, or of an All-Reduce if there is none."""
-    number = int(chunks.reach[0]) if len(chunks) else -1
-    reach = chunks.members(number) if number >= 0 else np.empty(0, dtype=np.int32)
+def _packed(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
+    """Trees that join all ends of the chunks: from their one holder, or of an All-Reduce."""
     problem.planning("trees", len(chunks))
-    planned = _core.trees(
-        topology.core,
-        problem.cost.core,
-        chunks.largest,
-        members,
-        reach,
-        -1 if root is None else root,
-        len(chunks),
-        problem.seed,
-        goal_of(problem, topology, chunks),
-        problem.progress,
-    )
-    if planned[-1] == NEVER and len(members) > 1:  # one alone has no tree, and needs none
+    search = problem.search(goal_of(problem, topology, chunks))
+    planned = _core.trees(topology.core, problem.cost.core, chunks.core, search)
+    if planned.time == NEVER:
         raise unreachable(topology, chunks)
     problem.say("pushing together")
     schedule = Schedule.from_core(topology, planned, chunks.largest)

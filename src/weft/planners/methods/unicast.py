@@ -47,23 +47,9 @@ def plan_pairs(
     if goal is None:
         known = topology is problem.topology and chunks is problem.chunks
         goal = problem.bound if known else quick_bound(topology, chunks, problem.cost)
-    first = chunks.set_offsets
     problem.planning("unicast", len(chunks))
-    planned = _core.unicast(
-        topology.core,
-        problem.cost.core,
-        chunks.bytes,
-        chunks.set_members[first[chunks.pre]],
-        chunks.set_members[first[chunks.post]],
-        chunks.reach,
-        chunks.set_offsets,
-        chunks.set_members,
-        problem.seed,
-        goal,
-        problem.threads,
-        problem.progress,
-    )
-    if planned[-1] == NEVER:
+    planned = _core.unicast(topology.core, problem.cost.core, chunks.core, problem.search(goal))
+    if planned.time == NEVER:
         raise unreachable(topology, chunks)
     slot = chunks.largest
     if (chunks.bytes < slot * _ALIKE).any():

@@ -1,0 +1,14 @@
+#include "planners/matching/matching.h"
+
+#include "bindings/bind.h"
+#include "bindings/planned.h"
+
+namespace weft::bindings {
+namespace {
+
+const Registration registration("matching", [](nb::module_& module) {
+    bind_uniform_planner(module, "match", search_matching);
+});
+
+}  // namespace
+}  // namespace weft::bindings
