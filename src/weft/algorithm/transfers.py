@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.values import Value
+
 
 class Buffer(IntEnum):
     """The buffers a place can lie in. A chunk's HOME is where it lies in an in-place buffer."""
@@ -45,7 +47,7 @@ def _in_scratch(places: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Routes:
+class Routes(Value):
     """The links each route crosses, in order: route ``r`` is ``links[offsets[r]:offsets[r+1]]``.
 
     On a network without switches a route is a link, with the link's number.
@@ -109,7 +111,7 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Transfers:
+class Transfers(Value):
     """Rows in an order in which they could run one after the other.
 
     The logical layer. Row ``i`` reads its chunk at a place on `src` as the rows before it left
