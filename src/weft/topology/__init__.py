@@ -1,7 +1,8 @@
 """What the network is: nodes, directed links, and the many ways to say them."""
 
-from weft.topology.builders import DEFAULT_BANDWIDTH, DEFAULT_LATENCY, parse_topology
+from weft.topology.builders import parse_topology
 from weft.topology.files import read_topology, write_topology
+from weft.topology.kinds import DEFAULT_BANDWIDTH, DEFAULT_LATENCY, TOPOLOGIES, Builder
 from weft.topology.load import load_topology
 from weft.topology.model import Topology
 from weft.topology.summary import Speed, TopologySummary, summarize
@@ -9,6 +10,8 @@ from weft.topology.summary import Speed, TopologySummary, summarize
 __all__ = [
     "DEFAULT_BANDWIDTH",
     "DEFAULT_LATENCY",
+    "TOPOLOGIES",
+    "Builder",
     "Speed",
     "Topology",
     "TopologySummary",

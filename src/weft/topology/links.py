@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,7 +82,7 @@ def reverse_links(topology: Topology) -> NDArray[np.int32] | None:
     there = np.lexsort((*columns, topology.dst, topology.src))
     back = np.lexsort((*columns, topology.src, topology.dst))
     ends = ((topology.src, topology.dst), (topology.dst, topology.src))
-    pairs = (*ends, *((column, column) for column in columns))
+    pairs: list[tuple[NDArray[Any], NDArray[Any]]] = [*ends, *((one, one) for one in columns)]
     if not all(np.array_equal(one[there], other[back]) for one, other in pairs):
         return None
     reverse = np.empty(topology.links, dtype=np.int32)
