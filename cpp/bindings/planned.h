@@ -47,7 +47,8 @@ void bind_planner(nb::module_& module, const char* name, Plan plan) {
         nb::call_guard<nb::gil_scoped_release>());
 }
 
-// The same for `plan(hops, times)` of chunks that are all taken for the largest.
+// The same for `plan(network, hops, times, chunks, search)`, which takes all chunks for the
+// largest.
 template <class Plan>
 void bind_uniform_planner(nb::module_& module, const char* name, Plan plan) {
     bind_planner(

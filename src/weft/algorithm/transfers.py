@@ -15,6 +15,7 @@ from weft import _core
 from weft.algorithm.rows import Rows
 from weft.errors import InputError
 from weft.ragged import lengths_of, offsets_of, owners, places
+from weft.values import Value
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
@@ -54,7 +55,7 @@ def _in_scratch(places: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Routes:
+class Routes(Value):
     """The links each route crosses, in order: route ``r`` is ``links[offsets[r]:offsets[r+1]]``.
 
     On a network without switches a route is a link, with the link's number.
@@ -128,7 +129,7 @@ class Times(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Transfers(Rows):
+class Transfers(Value, Rows):
     """Rows in an order in which they could run one after the other.
 
     The logical layer. Row ``i`` reads its chunk at a place on `src` as the rows before it left

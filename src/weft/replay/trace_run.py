@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.cost import CostModel
-from weft.topology.model import node_name
+from weft.topology.links import node_name
 from weft.units import PS_PER_NS, PS_PER_US
 
 KINDS = ("compute", "send", "receive", "host")
