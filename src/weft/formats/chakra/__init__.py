@@ -15,7 +15,7 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.collective import Collective, format_group
+from weft.collective import Collective, format_group, parse_group
 from weft.documents import new_folder
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import (
@@ -38,6 +38,7 @@ from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.chakra._part import check_ranks, nodes_of
 from weft.formats.claims import claim_limit
+from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
 from weft.formats.rows import standard_columns
 from weft.memory import fits_table
@@ -164,3 +165,25 @@ def _check_loadable(algorithm: Algorithm, written: int) -> None:
             f"the demands have {claims} chunks, but the transfers move too few of them "
             "for a trace; cut the shares in fewer chunks"
         )
+
+
+CHAKRA = Format(
+    "chakra",
+    "a folder of Chakra execution traces, one file per rank",
+    recognise,
+    read,
+    save,
+    suffix="",
+    options={
+        "ranks": Option(
+            "write the traces of these NPUs only, such as 0-3,17",
+            "NPUS",
+            lambda text: parse_group(text, MAX_NPUS),
+        )
+    },
+    hints=("collective", "size", "chunks", "group", "root"),
+    members=TRACE_NAME,
+    check_demands=check_demands,
+    rank=10,
+)
+FORMATS.add(CHAKRA.name, CHAKRA, rank=CHAKRA.rank)

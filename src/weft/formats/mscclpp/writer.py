@@ -33,15 +33,6 @@ from weft.quoting import quoted
 
 Record = dict[str, Any]
 
-OPTIONS = (
-    "name",
-    "gpus_per_node",
-    "threads",
-    "thread_blocks",
-    "min_size",
-    "max_size",
-    "max_offset",
-)
 MOST_BLOCKS = 108
 """Streaming multiprocessors of an A100; each runs one thread block of 1024 threads."""
 

@@ -20,6 +20,7 @@ from weft.documents import check_replaces_file, give_name, link_target, new_desc
 from weft.errors import InputError
 from weft.formats.chakra import naming
 from weft.formats.claims import check_named, claim_limit
+from weft.formats.format import FORMATS, Format
 from weft.formats.frame import (
     LINK_COLUMNS,
     Columns,
@@ -190,3 +191,15 @@ def _translating(topology: Topology) -> Topology:
     if not topology.dimensions or topology.removed or topology.buffers or topology.copying:
         raise InputError("a network that is said to translate onto itself cannot do so")
     return replace(topology, translates=True)
+
+
+STORE = Format(
+    "weft",
+    "a compact store, one file in a few bytes a transfer",
+    recognise,
+    read,
+    write,
+    SUFFIX,
+    rank=20,
+)
+FORMATS.add(STORE.name, STORE, rank=STORE.rank)
