@@ -23,7 +23,7 @@ from weft.algorithm.memory import Memory, lay_out
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError
 from weft.formats import Hints
-from weft.formats.msccl import running, writer
+from weft.formats.msccl import deadlock, writer
 from weft.formats.msccl.blocks import Block, Step
 from weft.formats.msccl.dialects import DIALECTS
 from weft.formats.msccl.document import Type

@@ -18,7 +18,7 @@ from weft.algorithm import Activity, Algorithm, Transfers
 from weft.collective import Collective
 from weft.errors import FormatError, InputError, WeftError
 from weft.formats import Hints, read, write
-from weft.formats.frame import LINK_COLUMNS
+from weft.formats.header import LINK_COLUMNS
 from weft.judge import verify
 
 

@@ -33,14 +33,14 @@ from weft.formats.chakra._columns import (
     planned,
     sent_attributes,
 )
-from weft.formats.chakra._files import TraceFiles, has_traces, naming
-from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
-from weft.formats.chakra._part import check_ranks, nodes_of
-from weft.formats.claims import claim_limit
+from weft.formats.chakra._some_ranks import check_ranks, nodes_of
+from weft.formats.chakra._trace_files import TraceFiles, has_traces, naming
+from weft.formats.chakra._trace_header import header_attributes
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
-from weft.formats.rows import standard_columns
+from weft.formats.limits import claim_limit
+from weft.formats.row_checks import standard_columns
 from weft.memory import fits_table
 
 __all__ = [

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from weft.collective import DEFAULT_ALIGNMENT, MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._columns import ragged
 from weft.formats.chakra._flows import Flows, TraceFlow
+from weft.formats.chakra._payloads import Carried
 from weft.formats.imported import Hints
 
 Int64 = NDArray[np.int64]

@@ -16,12 +16,12 @@ from weft.collective import Chunks
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import READABLE_VERSIONS, Attributes
 from weft.formats.chakra._columns import checksum, planned
-from weft.formats.chakra._files import TraceFiles, naming
-from weft.formats.chakra._header import Header, parse_header
-from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
-from weft.formats.claims import claim_limit
-from weft.formats.frame import read_cost, read_demands, read_network, read_routes
-from weft.formats.rows import first_bad_dep
+from weft.formats.chakra._row_collector import COMM_RECV, COMM_SEND, Rows
+from weft.formats.chakra._trace_files import TraceFiles, naming
+from weft.formats.chakra._trace_header import Header, parse_header
+from weft.formats.header import read_cost, read_demands, read_network, read_routes
+from weft.formats.limits import claim_limit
+from weft.formats.row_checks import first_bad_dep
 
 TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Transfers, place
-from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._deps import Ordered, with_deps
 from weft.formats.chakra._flows import Flows, TraceFlow
+from weft.formats.chakra._payloads import Carried
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

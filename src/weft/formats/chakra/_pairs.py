@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.collective import Collective
-from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._flows import SPREAD, Flows, TraceFlow
-from weft.formats.chakra._rows import COMM_RECV, COMM_SEND
+from weft.formats.chakra._payloads import Carried
+from weft.formats.chakra._row_collector import COMM_RECV, COMM_SEND
 from weft.formats.imported import Hints
 
 Int64 = NDArray[np.int64]

@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.collective import Chunks, Collective, Sets
 from weft.errors import FormatError, UnclearError
-from weft.formats.chakra._carried import ALIGNMENTS, Carried, same_chunk
 from weft.formats.chakra._flows import ADVICE, Flows
+from weft.formats.chakra._payloads import ALIGNMENTS, Carried, same_chunk
 from weft.formats.imported import Hints
 from weft.units import format_size
 

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
 from weft.errors import FormatError, InputError, UnclearError, unknown_name
-from weft.formats.chakra._carried import Carried, carried, direction_of
-from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._flows import ADVICE, BOTH, COLLECT, SPREAD, Flows, TraceFlow
 from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
 from weft.formats.chakra._pairs import by_pairs
-from weft.formats.chakra._reach import out_of_reach
+from weft.formats.chakra._payloads import Carried, carried, direction_of
+from weft.formats.chakra._reachability import out_of_reach
 from weft.formats.chakra._sums import all_reduced
+from weft.formats.chakra._trace_files import TraceFiles, naming
 from weft.formats.imported import Hints, Imported
 from weft.judge import verify
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Cells, Program
-from weft.formats.claims import claim_limit
+from weft.formats.limits import claim_limit
 from weft.formats.msccl.document import Document, Int64, Type
 from weft.formats.msccl.steps import (
     ADDS,

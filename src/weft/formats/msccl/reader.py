@@ -14,11 +14,11 @@ from weft.algorithm import Algorithm, Buffer, Cells, Woven, cells_of, weave
 from weft.collective import Collective
 from weft.collective.slots import output_slots
 from weft.errors import InputError
-from weft.formats.claims import claim_limit
 from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
+from weft.formats.limits import claim_limit
 from weft.formats.msccl.document import Document, Int64, read_document
-from weft.formats.msccl.meaning import Setting, collective_of, setting_of, unit_of
+from weft.formats.msccl.pattern import Setting, collective_of, setting_of, unit_of
 from weft.formats.msccl.program import Translation, private_counts, units_of
 from weft.formats.msccl.steps import check, match, waits
 

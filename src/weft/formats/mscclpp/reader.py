@@ -17,12 +17,12 @@ from weft.documents import Document, PlacedError, read_document
 from weft.errors import FormatError, InputError
 from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
-from weft.formats.mscclpp.cutting import Cut, cut_of
 from weft.formats.mscclpp.events import words
-from weft.formats.mscclpp.limits import BUFFERS
-from weft.formats.mscclpp.meaning import collective_of, says_nothing, unit_of
+from weft.formats.mscclpp.executor import BUFFERS
 from weft.formats.mscclpp.operations import Interpreter
+from weft.formats.mscclpp.pattern import collective_of, says_nothing, unit_of
 from weft.formats.mscclpp.schema import Plan, parse
+from weft.formats.mscclpp.splitting import Cut, cut_of
 from weft.quoting import quoted
 
 MAX_BYTES = 128 << 20

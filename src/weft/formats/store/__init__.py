@@ -19,9 +19,8 @@ from weft.algorithm import Algorithm, RoundLog, Transfers
 from weft.documents import check_replaces_file, give_name, link_target, new_descriptor
 from weft.errors import InputError
 from weft.formats.chakra import naming
-from weft.formats.claims import check_named, claim_limit
 from weft.formats.format import FORMATS, Format
-from weft.formats.frame import (
+from weft.formats.header import (
     LINK_COLUMNS,
     Columns,
     Network,
@@ -35,6 +34,7 @@ from weft.formats.frame import (
     read_routes,
 )
 from weft.formats.imported import Hints, Imported
+from weft.formats.limits import check_named, claim_limit
 from weft.formats.store._layout import (
     HEAD_BYTES,
     LOG,

@@ -20,7 +20,7 @@ from weft.algorithm.rounds import LOG_BEGINS
 from weft.documents import open_file
 from weft.errors import FormatError, InputError
 from weft.formats.chakra import naming
-from weft.formats.frame import Frame, Network
+from weft.formats.header import Frame, Network
 from weft.memory import check_fits
 from weft.quoting import brief
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm, Transfers
 from weft.documents import Document, PlacedError, new_file, placed, read_document
 from weft.errors import InputError
-from weft.formats.claims import check_named, claim_limit, claimed_chunks
 from weft.formats.imported import Hints, Imported
+from weft.formats.limits import check_named, claim_limit, claimed_chunks
 from weft.quoting import quoted
 
 MOST_BYTES = 4 << 30

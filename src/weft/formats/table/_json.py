@@ -27,7 +27,8 @@ from weft.documents import (
     read_document,
 )
 from weft.errors import InputError
-from weft.formats.claims import (
+from weft.formats.imported import Hints, Imported
+from weft.formats.limits import (
     PART_TYPES,
     check_named,
     checked_parts,
@@ -35,7 +36,6 @@ from weft.formats.claims import (
     claim_limit,
     claimed_chunks,
 )
-from weft.formats.imported import Hints, Imported
 from weft.formats.table import _records as records
 from weft.quoting import brief, quoted
 from weft.topology.model import Topology

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.errors import InputError
-from weft.formats.claims import (
+from weft.formats.limits import (
     checked_parts,
     checked_range,
     claim_limit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.formats.chakra._cover import cover
+from weft.formats.chakra._exact_cover import cover
 
 
 @given(st.integers(1, 10), st.integers(1, 4), st.randoms(use_true_random=False))

@@ -18,7 +18,7 @@ from weft.algorithm import Algorithm, Routes
 from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.formats.claims import PART_TYPES, checked_parts, checked_range, claimed_chunks
+from weft.formats.limits import PART_TYPES, checked_parts, checked_range, claimed_chunks
 from weft.quoting import brief, quoted
 from weft.topology.model import Topology
 

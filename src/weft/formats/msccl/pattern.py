@@ -11,8 +11,8 @@ from weft.collective import PATTERNS, Collective, Move, all_reduce_of, custom
 from weft.collective.model import DEFAULT_ALIGNMENT
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError, unknown_name
-from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints
+from weft.formats.limits import claim_limit
 from weft.formats.msccl.document import Document
 from weft.formats.msccl.steps import RECEIVES, SENDS
 from weft.quoting import quoted

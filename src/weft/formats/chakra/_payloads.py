@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft.collective import PATTERNS, Chunks, Collective, all_to_allv, custom, permutation
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._cover import cover
+from weft.formats.chakra._exact_cover import cover
 from weft.formats.chakra._flows import Flows
 from weft.formats.imported import Hints
 from weft.units import format_size

@@ -12,7 +12,7 @@ from weft.algorithm import Transfers
 from weft.errors import InputError
 from weft.formats.chakra._attributes import Attributes
 from weft.formats.chakra._columns import OPTIONAL, ragged
-from weft.formats.chakra._header import Header
+from weft.formats.chakra._trace_header import Header
 from weft.quoting import quoted
 
 COMP, COMM_SEND, COMM_RECV = 4, 5, 6

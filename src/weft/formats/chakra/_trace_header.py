@@ -9,7 +9,7 @@ import msgspec
 from weft.algorithm import Algorithm
 from weft.errors import InputError
 from weft.formats.chakra._attributes import SINT64_LIST, TEXT, Attribute, delta
-from weft.formats.frame import Frame, frame_of, json_of
+from weft.formats.header import Frame, frame_of, json_of
 
 
 class Header(Frame, kw_only=True):
