@@ -18,7 +18,7 @@ from weft.algorithm import Algorithm, Routes
 from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.formats.limits import PART_TYPES, checked_parts, checked_range, claimed_chunks
+from weft.formats.limits import PART_TYPES, checked_parts, checked_range, chunk_total
 from weft.quoting import brief, quoted
 from weft.topology.model import Topology
 
@@ -62,7 +62,7 @@ class Cost(msgspec.Struct):
     switching: str
 
 
-class Frame(msgspec.Struct, kw_only=True):
+class Header(msgspec.Struct, kw_only=True):
     """What an algorithm says besides its rows."""
 
     demands: list[Demand]
@@ -83,10 +83,10 @@ class Frame(msgspec.Struct, kw_only=True):
         return names
 
 
-def frame_of(
+def header_of(
     algorithm: Algorithm, routes: Routes | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The fields of an algorithm's `Frame` and its columns, with `routes` as those of its rows."""
+    """The fields of an algorithm's `Header` and its columns, with `routes` as those of its rows."""
     columns: dict[str, NDArray[Any]] = {
         "groups": np.concatenate([np.array(d.group, np.int32) for d in algorithm.demands]),
         **_part_columns(algorithm.demands),
@@ -104,10 +104,10 @@ def frame_of(
     return fields, columns
 
 
-def json_of(frame: Frame) -> bytes:
-    """A frame as JSON, in ASCII."""
+def header_json(header: Header) -> bytes:
+    """A header as JSON, in ASCII."""
     try:
-        plain = msgspec.to_builtins(frame, enc_hook=_plain_number)
+        plain = msgspec.to_builtins(header, enc_hook=_plain_number)
         return json.dumps(plain, separators=(",", ":")).encode("ascii")
     except TypeError as error:
         raise InputError(f"the provenance cannot be written as JSON: {error}") from None
@@ -192,13 +192,13 @@ def _cost(cost: CostModel | None) -> Cost | None:
     return None if cost is None else Cost(cost.latency_model, cost.switching)
 
 
-def read_demands(frame: Frame, columns: Columns, npus: int, limit: int) -> tuple[Collective, ...]:
+def read_demands(header: Header, columns: Columns, npus: int, limit: int) -> tuple[Collective, ...]:
     """The collectives among `npus` NPUs; at most `limit` chunks in all."""
     members = columns["groups"]
     claims, at, demands = 0, 0, []
     parts = _PartReader(columns)
-    for demand in frame.demands:
-        claims += claimed_chunks(demand.kind, demand.ranks, demand.parts, demand.chunks_per_share)
+    for demand in header.demands:
+        claims += chunk_total(demand.kind, demand.ranks, demand.parts, demand.chunks_per_share)
         group = members[at : at + max(demand.ranks, 0)]
         at += len(group)
         if claims > limit or len(group) != demand.ranks or (group >= npus).any():
@@ -282,11 +282,11 @@ def read_network(network: Network, columns: Columns, limit: int) -> Topology:
     return replace(topology, removed=frozenset(network.removed), changes=tuple(network.changes))
 
 
-def read_routes(frame: Frame, columns: Columns, topology: Topology | None) -> Routes | None:
+def read_routes(header: Header, columns: Columns, topology: Topology | None) -> Routes | None:
     """The routes, if there are any."""
-    if frame.routes is None:
+    if header.routes is None:
         return None
-    if frame.routes == "links":
+    if header.routes == "links":
         if topology is None:
             raise InputError("there are routes but no topology")
         return Routes.of_links(topology.links)
@@ -299,9 +299,9 @@ def read_routes(frame: Frame, columns: Columns, topology: Topology | None) -> Ro
     return Routes(offsets, links.astype(np.int32))
 
 
-def read_cost(frame: Frame) -> CostModel | None:
+def read_cost(header: Header) -> CostModel | None:
     """The cost model, if there is one."""
-    if frame.cost is None:
+    if header.cost is None:
         return None
     # CostModel itself refuses names it does not know.
-    return CostModel(frame.cost.latency_model, frame.cost.switching)  # type: ignore[arg-type]
+    return CostModel(header.cost.latency_model, header.cost.switching)  # type: ignore[arg-type]

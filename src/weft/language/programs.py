@@ -182,13 +182,13 @@ class Program:
         """
         if self._algorithm is None:
             self._ended = True
-            woven = linearization.weave(self._in_a_chain(), _Words(self._memory))
+            linear = linearization.linearize(self._in_a_chain(), _Words(self._memory))
             algorithm = Algorithm(
-                (self.collective,), woven.transfers, provenance={"method": "program"}
+                (self.collective,), linear.transfers, provenance={"method": "program"}
             )
             verdict = verify(algorithm)
             if not verdict:
-                raise InputError(self._blame(verdict, woven))
+                raise InputError(self._blame(verdict, linear))
             self._algorithm = algorithm
         return self._algorithm
 
@@ -236,10 +236,10 @@ class Program:
             np.ones(len(waits), dtype=np.bool_),
         )
 
-    def _blame(self, verdict: Verdict, woven: linearization.Woven) -> str:
+    def _blame(self, verdict: Verdict, linear: linearization.Linearized) -> str:
         """What the judge says, at the line that did it."""
         if verdict.row is not None:
-            line = self._memory.moves.line[int(woven.action[verdict.row])]
+            line = self._memory.moves.line[int(linear.action[verdict.row])]
             return f"{spelled(line)}: {verdict.violation}"
         if verdict.chunk is None or verdict.npu is None:
             return f"{spelled(self._line)}: {verdict.violation}"

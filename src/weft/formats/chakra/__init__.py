@@ -39,7 +39,7 @@ from weft.formats.chakra._trace_files import TraceFiles, has_traces, naming
 from weft.formats.chakra._trace_header import header_attributes
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
-from weft.formats.limits import claim_limit
+from weft.formats.limits import count_limit
 from weft.formats.row_checks import standard_columns
 from weft.memory import fits_table
 
@@ -160,7 +160,7 @@ def _count_npus(algorithm: Algorithm) -> int:
 def _check_loadable(algorithm: Algorithm, written: int) -> None:
     """Refuse what `load` would take for a corrupt header: far more chunks than are moved."""
     claims = sum(demand.part_count * demand.chunks_per_share for demand in algorithm.demands)
-    if claims > claim_limit(written):
+    if claims > count_limit(written):
         raise InputError(
             f"the demands have {claims} chunks, but the transfers move too few of them "
             "for a trace; cut the shares in fewer chunks"

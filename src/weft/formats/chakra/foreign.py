@@ -22,7 +22,7 @@ from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_se
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
 from weft.formats.chakra._pairs import by_pairs
-from weft.formats.chakra._payloads import Carried, carried, direction_of
+from weft.formats.chakra._payloads import Payloads, direction_of, payloads
 from weft.formats.chakra._reachability import out_of_reach
 from weft.formats.chakra._sums import all_reduced
 from weft.formats.chakra._trace_files import TraceFiles, naming
@@ -129,7 +129,7 @@ class _Reader:
             return self._imported(flows, all_reduced(flows, self._group, self._hints))
         ends = direction_of(self._kind, self._hints) == "collect"
         return self._imported(
-            flows, carried(flows, self._kind, self._group, self._hints, ends=ends)
+            flows, payloads(flows, self._kind, self._group, self._hints, ends=ends)
         )
 
     def _follow(self, *, parts: bool) -> Flows:
@@ -139,7 +139,7 @@ class _Reader:
             direction = COLLECT if ends else SPREAD
         return self._trace.follow(self._group, direction, parts=parts)
 
-    def _imported(self, flows: Flows, found: Carried) -> Imported:
+    def _imported(self, flows: Flows, found: Payloads) -> Imported:
         done = ordered(self._trace, flows, found)
         provenance = {"format": "chakra", "source": self._path.name}
         algorithm = Algorithm((found.demand,), done.transfers, provenance=provenance)

@@ -24,8 +24,8 @@ from weft.formats.header import (
     LINK_COLUMNS,
     Columns,
     Network,
-    frame_of,
-    json_of,
+    header_json,
+    header_of,
     link_columns,
     network_of,
     read_cost,
@@ -34,7 +34,7 @@ from weft.formats.header import (
     read_routes,
 )
 from weft.formats.imported import Hints, Imported
-from weft.formats.limits import check_named, claim_limit
+from weft.formats.limits import check_npu_numbers, count_limit
 from weft.formats.store._layout import (
     HEAD_BYTES,
     LOG,
@@ -69,8 +69,8 @@ def write(algorithm: Algorithm, path: Path) -> None:
     """
     kind = kind_of(algorithm.rows)
     columns, numbers = KINDS[kind].take(algorithm)
-    fields, frame_columns = frame_of(algorithm, algorithm.route_table)
-    columns |= frame_columns
+    fields, header_columns = header_of(algorithm, algorithm.route_table)
+    columns |= header_columns
     whole = None if algorithm.topology is None else algorithm.topology.whole
     if whole is not None:
         columns |= {f"whole_{name}": column for name, column in link_columns(whole).items()}
@@ -83,7 +83,7 @@ def write(algorithm: Algorithm, path: Path) -> None:
         whole=None if whole is None else network_of(whole),
         **fields,
     )
-    text = json_of(directory)
+    text = header_json(directory)
     if not _named(algorithm, path, entries, columns, text):
         with new_descriptor(path) as descriptor:
             write_all(descriptor, entries, columns, text)
@@ -121,7 +121,7 @@ def read(path: Path, hints: Hints) -> Imported:
     directory, arrays, size = opened(path)
     with naming(path):
         algorithm = _algorithm(directory, arrays, size)
-        check_named(algorithm, size)
+        check_npu_numbers(algorithm, size)
     hints.check(path, algorithm.demands)
     return Imported(algorithm, path)
 
@@ -130,7 +130,7 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     kind = KINDS.get(directory.rows)
     if kind is None:
         raise InputError(f"rows of the kind {brief(directory.rows)}, which this Weft does not know")
-    limit = claim_limit(size)
+    limit = count_limit(size)
     columns = _whole_numbers(arrays, directory.column_names())
     topology = _topology(directory, arrays, columns, limit)
     npus = 1 << 31 if topology is None else topology.npus

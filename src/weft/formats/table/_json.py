@@ -30,11 +30,11 @@ from weft.errors import InputError
 from weft.formats.imported import Hints, Imported
 from weft.formats.limits import (
     PART_TYPES,
-    check_named,
+    check_npu_numbers,
     checked_parts,
     checked_range,
-    claim_limit,
-    claimed_chunks,
+    chunk_total,
+    count_limit,
 )
 from weft.formats.table import _records as records
 from weft.quoting import brief, quoted
@@ -170,7 +170,7 @@ def _algorithm(document: Document) -> Algorithm:
             ("weft_table",),
         )
     record = convert(plain, records.TableRecord, _WORDS)
-    limit = claim_limit(len(document.data))
+    limit = count_limit(len(document.data))
     demands = _demands(record.collectives, limit)
     with placed("topology", ("topology",)):
         topology = None if record.topology is None else _topology(record.topology, limit)
@@ -182,7 +182,7 @@ def _algorithm(document: Document) -> Algorithm:
         rows = _transfers(record.transfers)
         provenance = MappingProxyType(record.provenance)
         algorithm = Algorithm(demands, rows, topology, routes, cost, provenance)
-        check_named(algorithm, len(document.data))
+        check_npu_numbers(algorithm, len(document.data))
         return algorithm
 
 
@@ -199,7 +199,7 @@ def _demands(found: list[records.CollectiveRecord], limit: int) -> tuple[Collect
     for i, record in enumerate(found):
         with placed(f"collective {i}", ("collectives", i)):
             parts = None if record.parts is None else len(record.parts.bytes)
-            claims += claimed_chunks(record.kind, len(record.group), parts, record.chunks)
+            claims += chunk_total(record.kind, len(record.group), parts, record.chunks)
             if claims > limit:
                 raise InputError(f"{claims} chunks, far more than the file can move")
             if any(npu >= 1 << 31 for npu in record.group):
