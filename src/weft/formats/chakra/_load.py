@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from weft.formats.chakra._columns import checksum, planned
 from weft.formats.chakra._row_collector import COMM_RECV, COMM_SEND, Rows
 from weft.formats.chakra._trace_files import TraceFiles, naming
 from weft.formats.chakra._trace_header import TraceHeader, parse_header
-from weft.formats.header import read_cost, read_demands, read_network, read_routes
+from weft.formats.header import read_header, read_network
 from weft.formats.limits import count_limit
 from weft.formats.row_checks import first_bad_dep
 
@@ -96,15 +95,7 @@ def _without_rows(header: TraceHeader, attributes: Attributes, limit: int) -> Al
         if header.topology.npus != header.npus:
             raise InputError("the topology's NPUs or switches make no sense")
         topology = read_network(header.topology, columns, limit)
-    none = np.zeros(0, dtype=np.int32)
-    return Algorithm(
-        read_demands(header, columns, header.npus, limit),
-        Transfers(none, none, none, none.astype(np.bool_)),
-        topology,
-        read_routes(header, columns, topology),
-        read_cost(header),
-        MappingProxyType(header.provenance),
-    )
+    return read_header(header, columns, topology, header.npus, limit)
 
 
 def _check_match(files: _WeftFiles, rows: Rows, chunks: Chunks) -> None:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 
-from weft.algorithm import Algorithm, RoundLog, Transfers
+from weft.algorithm import Algorithm, RoundLog
 from weft.documents import check_replaces_file, give_name, link_target, new_descriptor
 from weft.errors import InputError
 from weft.formats.chakra import naming
@@ -23,15 +22,12 @@ from weft.formats.format import FORMATS, Format
 from weft.formats.header import (
     LINK_COLUMNS,
     Columns,
-    Network,
     header_json,
     header_of,
     link_columns,
     network_of,
-    read_cost,
-    read_demands,
+    read_header,
     read_network,
-    read_routes,
 )
 from weft.formats.imported import Hints, Imported
 from weft.formats.limits import check_npu_numbers, count_limit
@@ -139,20 +135,12 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     exchange = [demand.kind for demand in directory.demands] == ["all-to-all"]
     of_one = directory.rows in ("symmetric", "mended-exchange")
     most = limit * npus if of_one and exchange else limit
-    none = np.zeros(0, dtype=np.int32)
-    frame = Algorithm(
-        read_demands(directory, columns, npus, most),
-        Transfers(none, none, none, none.astype(np.bool_)),
-        topology,
-        read_routes(directory, columns, topology),
-        read_cost(directory),
-        MappingProxyType(directory.provenance),
-    )
-    return replace(frame, rows=kind.make(frame, arrays, directory.numbers))
+    empty = read_header(directory, columns, topology, npus, most)
+    return replace(empty, rows=kind.make(empty, arrays, directory.numbers))
 
 
 def _whole_numbers(arrays: Arrays, names: Iterable[str], prefix: str = "") -> Columns:
-    """Columns of a frame in 64 bits: files keep what is narrower, of which sums wrap around."""
+    """Columns of a header in 64 bits: files keep what is narrower, of which sums wrap around."""
     columns = {}
     for name in names:
         column = arrays[f"{prefix}{name}"]
@@ -168,22 +156,16 @@ def _topology(
 ) -> Topology | None:
     if directory.topology is None:
         return None
-    topology = _network(directory.topology, columns, limit)
+    topology = read_network(directory.topology, columns, limit)
     if directory.translates:
         topology = _translating(topology)
     if directory.whole is None:
         return topology
     links = _whole_numbers(arrays, LINK_COLUMNS, "whole_")
-    whole = _translating(_network(directory.whole, links, limit))
+    whole = _translating(read_network(directory.whole, links, limit))
     if whole.npus != topology.npus:
         raise InputError("the network before failures has other NPUs")
     return replace(topology, whole=whole)
-
-
-def _network(network: Network, columns: Columns, limit: int) -> Topology:
-    if not 1 <= network.npus <= limit:
-        raise InputError("the topology's NPUs or switches make no sense")
-    return read_network(network, columns, limit)
 
 
 def _translating(topology: Topology) -> Topology:
