@@ -9,25 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import FormatError, InputError
+from weft.formats.chakra.schema import COMM_TYPES
 from weft.quoting import quoted
 from weft.units import format_size
 from weft.workload.loading import Workload
 from weft.workload.process_groups import EVERYONE, Groups, group_of, torch_groups
 
 ABSENT = -1  # of comm_type and comm_size
-
-KINDS = {
-    0: "all-reduce",
-    1: "reduce",
-    2: "all-gather",
-    3: "gather",
-    4: "scatter",
-    5: "broadcast",
-    6: "all-to-all",
-    7: "reduce-scatter",
-    8: "reduce-scatter",
-    9: "barrier",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +131,7 @@ def _columns(
 
 
 def _shown(kind: int) -> str:
-    return KINDS.get(int(kind), "of no comm_type" if kind == ABSENT else f"comm_type {kind}")
+    return COMM_TYPES.get(int(kind), "of no comm_type" if kind == ABSENT else f"comm_type {kind}")
 
 
 def _bytes(size: int) -> str:

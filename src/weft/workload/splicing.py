@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from weft import _core
 from weft.documents import check_replaceable, new_folder
 from weft.errors import FormatError
+from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
+from weft.formats.chakra.schema import COMP
 from weft.workload.choosing import Job
 from weft.workload.loading import Workload
-from weft.workload.nodes import COMP, METADATA, Node, encode
 from weft.workload.process_groups import COMM_GROUP_NAME
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _write_rank(lowering: Lowering, rank: int, out: BinaryIO) -> None:
         next_id = _write_spliced(lowering, rank, shares, relayed, out)
     else:  # an NPU that has no part in the workload but to relay
         next_id = 0
-        out.write(METADATA)
+        out.write(FILE_HEAD)
         if not relayed:
             out.write(encode(Node(0, "idle", COMP)))  # readers refuse a trace without nodes
     for use in relayed:

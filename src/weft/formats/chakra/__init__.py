@@ -18,13 +18,7 @@ from weft.algorithm import Algorithm
 from weft.collective import Collective, format_group, parse_group
 from weft.documents import new_folder
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._attributes import (
-    CHAKRA_VERSION,
-    INT64,
-    SCHEMA_VERSION,
-    TEXT,
-    Attribute,
-)
+from weft.formats.chakra._attributes import SCHEMA_VERSION, Attribute
 from weft.formats.chakra._columns import (
     TAGS,
     check_savable,
@@ -37,6 +31,7 @@ from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.chakra._some_ranks import check_ranks, nodes_of
 from weft.formats.chakra._trace_files import TraceFiles, has_traces, naming
 from weft.formats.chakra._trace_header import header_attributes
+from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TEXT
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
 from weft.formats.limits import count_limit

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm import Transfers
 from weft.errors import InputError
-from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
+from weft.formats.chakra._attributes import Attribute, delta
+from weft.formats.chakra.schema import BOOL_LIST, SINT64_LIST
 from weft.formats.row_checks import check_rows
 
 Int64 = NDArray[np.int64]

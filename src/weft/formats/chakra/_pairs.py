@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from weft.collective import Collective
 from weft.formats.chakra._flows import SPREAD, Flows, TraceFlow
 from weft.formats.chakra._payloads import Payloads
-from weft.formats.chakra._row_collector import COMM_RECV, COMM_SEND
+from weft.formats.chakra.schema import COMM_RECV, COMM_SEND
 from weft.formats.imported import Hints
 
 Int64 = NDArray[np.int64]

@@ -13,11 +13,16 @@ from weft.errors import InputError
 from weft.formats.chakra._attributes import Attributes
 from weft.formats.chakra._columns import OPTIONAL, ragged
 from weft.formats.chakra._trace_header import TraceHeader
+from weft.formats.chakra.schema import (
+    COMM_RECV,
+    COMM_SEND,
+    COMP,
+    HAS_DST,
+    HAS_SIZE,
+    HAS_SRC,
+    HAS_TAG,
+)
 from weft.quoting import quoted
-
-COMP, COMM_SEND, COMM_RECV = 4, 5, 6
-# Bits of the column `present`.
-HAS_SRC, HAS_DST, HAS_SIZE, HAS_TAG = 1, 2, 4, 8
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

@@ -8,7 +8,8 @@ import msgspec
 
 from weft.algorithm import Algorithm
 from weft.errors import InputError
-from weft.formats.chakra._attributes import SINT64_LIST, TEXT, Attribute, delta
+from weft.formats.chakra._attributes import Attribute, delta
+from weft.formats.chakra.schema import SINT64_LIST, TEXT
 from weft.formats.header import Header, header_json, header_of
 
 
