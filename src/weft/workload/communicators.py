@@ -64,7 +64,7 @@ def _of_rank(
     try:
         torch = torch_groups(trace.frames.group_inputs, workload.ranks)
     except InputError as error:
-        raise FormatError(f"{trace.path}: {error}") from None
+        raise FormatError(f"{workload.files.path(rank)}: {error}") from None
     # The last name is that of nodes without one: their number is -1.
     names = [name.decode(errors="backslashreplace") for name in trace.frames.group_names]
     names = [name or EVERYONE for name in [*names, ""]]

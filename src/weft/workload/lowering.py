@@ -168,7 +168,7 @@ def lower(
     npus = topology.members
     if traces.ranks > len(npus):
         raise InputError(
-            f"{traces.folder / traces.prefix} has {traces.ranks} ranks, but {topology.name} only "
+            f"{traces.files.name} has {traces.ranks} ranks, but {topology.name} only "
             f"{len(npus)} NPUs"
         )
     groups_file = _comm_group_file(traces, comm_group)
@@ -197,7 +197,7 @@ def lower(
 def _comm_group_file(traces: Workload, given: str | os.PathLike[str] | None) -> Path | None:
     if given is not None:
         return Path(given)
-    beside = traces.folder / COMM_GROUP_NAME
+    beside = traces.files.folder / COMM_GROUP_NAME
     return beside if beside.is_file() else None
 
 

@@ -37,7 +37,7 @@ def save(lowering: Lowering, folder: Path) -> None:
     check_output(workload, folder)
     with new_folder(folder, _names(workload)) as place:
         for rank in range(lowering.ranks):
-            with (place / workload.file_name(rank)).open("wb") as out:
+            with (place / workload.files.path(rank).name).open("wb") as out:
                 _write_rank(lowering, rank, out)
         if lowering.comm_group is not None:
             (place / COMM_GROUP_NAME).write_bytes(lowering.comm_group.read_bytes())
@@ -46,13 +46,13 @@ def save(lowering: Lowering, folder: Path) -> None:
 def check_output(workload: Workload, folder: Path) -> None:
     """Raise if the lowered traces could not be written to `folder`."""
     check_replaceable(folder, _names(workload))
-    if folder.resolve() == workload.folder.resolve():
+    if folder.resolve() == workload.files.folder.resolve():
         raise FormatError(f"cannot write {folder}: the workload itself is there")
 
 
 def _names(workload: Workload) -> re.Pattern[str]:
     """The files that a folder may hold to be replaced."""
-    return re.compile(rf"{re.escape(workload.prefix)}\.[0-9]+\.et|{re.escape(COMM_GROUP_NAME)}")
+    return re.compile(rf"{re.escape(workload.files.prefix)}[0-9]+\.et|{re.escape(COMM_GROUP_NAME)}")
 
 
 class _Shares:
@@ -97,14 +97,15 @@ def _write_spliced(
     needed += sum(shares[use.job].ids(member=False) for use in relayed)
     if next_id + needed > LAST_ID:
         raise FormatError(
-            f"{trace.path}: node {next_id - 1} leaves too few ids above it for {needed} new nodes"
+            f"{lowering.workload.files.path(rank)}: node {next_id - 1} leaves too few ids above "
+            f"it for {needed} new nodes"
         )
     first_ids = {}
     for node in sorted(uses):
         first_ids[node] = next_id
         next_id += shares[uses[node].job].ids(member=True)
     begins, ends = trace.frames.begin.tolist(), trace.frames.end.tolist()
-    content, at = trace.content(), 0
+    content, at = lowering.workload.content(rank), 0
     for node in sorted(uses, key=begins.__getitem__):
         begin, end, use = begins[node], ends[node], uses[node]
         out.write(memoryview(content)[at:begin])

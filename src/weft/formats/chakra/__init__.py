@@ -128,7 +128,7 @@ def read(path: Path, hints: Hints) -> Imported:
             "they were made of"
         )
     if "weft.version" in attributes:
-        algorithm = load(path)
+        algorithm = load(files)
         hints.check(path, algorithm.demands)
         return Imported(algorithm, path)
     from weft.formats.chakra.foreign import read_foreign  # seldom needed, and large

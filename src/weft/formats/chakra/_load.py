@@ -28,8 +28,8 @@ TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 LEAST_ROW_BYTES = 16
 
 
-def load(folder: Path) -> Algorithm:
-    """Read the algorithm that `save` wrote into `folder`, equal in every column.
+def load(where: Path | TraceFiles) -> Algorithm:
+    """Read the algorithm that `save` wrote into a folder, equal in every column.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def load(folder: Path) -> Algorithm:
         The folder is not one, a file is missing, damaged or not of Weft, or the files
         contradict each other; the message names file and node or byte.
     """
-    files = _WeftFiles(folder)
+    files = _WeftFiles(where if isinstance(where, TraceFiles) else TraceFiles(where))
     first = files.path(0)
     attributes, nodes = files.read(0)
     with naming(first):
@@ -65,11 +65,15 @@ def load(folder: Path) -> Algorithm:
         return replace(empty, rows=table)
 
 
-class _WeftFiles(TraceFiles):
+class _WeftFiles:
     """Traces that Weft wrote."""
 
+    def __init__(self, files: TraceFiles) -> None:
+        self._files = files
+        self.path, self.expect, self.bytes = files.path, files.expect, files.bytes
+
     def read(self, rank: int) -> tuple[Attributes, _core.ChakraNodes]:
-        attributes, nodes = super().read(rank)
+        attributes, nodes = self._files.read(rank)
         with naming(self.path(rank)):
             if "weft.version" not in attributes:
                 raise InputError("not a trace of Weft: it has no attribute weft.version")
