@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -72,12 +73,21 @@ def test_a_format_of_ones_own(tmp_path: Path) -> None:
         write(found, tmp_path / "a.vertices")
 
 
-def test_its_options_are_flags(tmp_path: Path) -> None:
+def test_an_installed_package_adds_a_format_and_its_flags(tmp_path: Path) -> None:
     weft.synthesize("ring:4", "all-gather", "4KiB", chunks=1).save(tmp_path / "a.weft")
-    arguments = ["convert", "a.weft", "a.edges", "--comment", "mine"]
-    code = f"{OWN}\nimport sys\nsys.argv[1:] = {arguments}\nfrom weft.cli import main\nmain()"
+    (tmp_path / "own_edges.py").write_text(OWN)
+    info = tmp_path / "own_edges-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-edges\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[weft.formats]\nedges = own_edges:EDGES\n")
+    where = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "weft", "convert", "a.weft", "a.edges", "--comment", "mine"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": where},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "a.edges").read_text().startswith("# mine")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft import _core
-from weft.documents import read_whole
+from weft.documents import naming, read_whole
 from weft.errors import FormatError
-from weft.formats.chakra import TraceFiles, naming
+from weft.formats.chakra import TraceFiles
 
 
 @dataclass(frozen=True, eq=False)

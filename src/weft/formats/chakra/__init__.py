@@ -16,7 +16,7 @@ import numpy as np
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, format_group, parse_group
-from weft.documents import new_folder
+from weft.documents import naming, new_folder
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import SCHEMA_VERSION, Attribute
 from weft.formats.chakra._columns import (
@@ -29,7 +29,7 @@ from weft.formats.chakra._columns import (
 )
 from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.chakra._some_ranks import check_ranks, nodes_of
-from weft.formats.chakra._trace_files import TraceFiles, has_traces, naming
+from weft.formats.chakra._trace_files import TraceFiles, has_traces
 from weft.formats.chakra._trace_header import header_attributes
 from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TEXT
 from weft.formats.format import FORMATS, Format, Option
@@ -44,7 +44,6 @@ __all__ = [
     "check_demands",
     "has_traces",
     "load",
-    "naming",
     "read",
     "recognise",
     "save",

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.documents import naming
 from weft.errors import FormatError, InputError, UnclearError
 from weft.formats.chakra._columns import TAGS, ragged
-from weft.formats.chakra._trace_files import TraceFiles, naming
+from weft.formats.chakra._trace_files import TraceFiles
 from weft.formats.chakra.schema import (
     COMM_COLL,
     COMM_RECV,

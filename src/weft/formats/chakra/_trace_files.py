@@ -5,28 +5,16 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from weft import _core
-from weft.errors import FormatError, InputError
+from weft.documents import naming
+from weft.errors import FormatError
 from weft.formats.chakra._attributes import Attributes
 
 _NAME = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})\.et", re.DOTALL)
 _JOINTS = (".", "_", "-", "")  # between a prefix as users name it and the rank
 _SHOWN = 3
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Say in which file it went wrong."""
-    try:
-        yield
-    except FormatError:
-        raise
-    except (InputError, ValueError) as error:
-        raise FormatError(f"{path}: {error}") from None
 
 
 def split_name(name: str) -> tuple[str, int] | None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
+from weft.documents import naming
 from weft.errors import FormatError, InputError, UnclearError, unknown_name
 from weft.formats.chakra._flows import ADVICE, BOTH, COLLECT, SPREAD, Flows, TraceFlow
 from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
@@ -25,7 +26,7 @@ from weft.formats.chakra._pairs import by_pairs
 from weft.formats.chakra._payloads import Payloads, direction_of, payloads
 from weft.formats.chakra._reachability import out_of_reach
 from weft.formats.chakra._sums import all_reduced
-from weft.formats.chakra._trace_files import TraceFiles, naming
+from weft.formats.chakra._trace_files import TraceFiles
 from weft.formats.imported import Hints, Imported
 from weft.judge import verify
 

@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from weft.algorithm import Algorithm, RoundLog
-from weft.documents import check_replaces_file, give_name, link_target, new_descriptor
+from weft.documents import check_replaces_file, give_name, link_target, naming, new_descriptor
 from weft.errors import InputError
-from weft.formats.chakra import naming
 from weft.formats.format import FORMATS, Format
 from weft.formats.header import (
     LINK_COLUMNS,

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from weft._core import LogChanged
 from weft.algorithm.log_file import LogFile
 from weft.algorithm.rounds import LOG_BEGINS
-from weft.documents import open_file
+from weft.documents import naming, open_file
 from weft.errors import FormatError, InputError
-from weft.formats.chakra import naming
 from weft.formats.header import Header, Network
 from weft.memory import check_fits
 from weft.quoting import brief
