@@ -70,7 +70,8 @@ def convert(
     from weft.algorithm import described
     from weft.cli import progress
     from weft.formats import format_for
-    from weft.formats.conversion import Conversion, ranks_of
+    from weft.formats.conversion import Conversion
+    from weft.formats.limits import named_npus
 
     began = time.perf_counter()
     target = format_for(Path(output), to)
@@ -102,7 +103,7 @@ def convert(
                 "from": conversion.source_format,
                 "to": target.name,
                 **described(algorithm),
-                "ranks": ranks_of(algorithm),
+                "ranks": named_npus(algorithm),
                 "verified": True,
                 "stored_bytes": size,
                 "conversion_s": seconds,
@@ -112,7 +113,7 @@ def convert(
     some = f"{len(given['ranks'])} of " if "ranks" in given else ""
     say(
         f"{source.path} ({conversion.source_format}) -> {output} ({target.name}): "
-        f"{some}{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
+        f"{some}{named_npus(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
         f"{size:,} B in {seconds:.2f} s"
     )
     if to is None and target.namesakes:

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.errors import FormatError, InputError
@@ -84,12 +82,3 @@ def size_of(path: Path) -> int:
         return path.stat().st_size
     with os.scandir(path) as entries:
         return sum(entry.stat().st_size for entry in entries)
-
-
-def ranks_of(algorithm: Algorithm) -> int:
-    """How many NPUs an algorithm is for: those of its network, or up to the last it names."""
-    if algorithm.topology is not None:
-        return algorithm.topology.npus
-    rows = algorithm.transfers
-    named = max(max(demand.group) for demand in algorithm.demands)
-    return 1 + max(named, int(np.max(rows.src, initial=0)), int(np.max(rows.dst, initial=0)))

@@ -41,11 +41,18 @@ def check_npu_numbers(algorithm: Algorithm, total_bytes: int) -> None:
     """
     if algorithm.topology is not None:
         return
-    rows, most = algorithm.transfers, count_limit(total_bytes)
+    most, named = count_limit(total_bytes), named_npus(algorithm)
+    if named > most:
+        raise InputError(f"names NPU {named - 1}, but no network; expected NPUs 0 to {most - 1}")
+
+
+def named_npus(algorithm: Algorithm) -> int:
+    """How many NPUs an algorithm is for: those of its network, or up to the last it names."""
+    if algorithm.topology is not None:
+        return algorithm.topology.npus
+    rows = algorithm.transfers
     groups = max(max(demand.group) for demand in algorithm.demands)
-    largest = max(groups, int(rows.src.max(initial=0)), int(rows.dst.max(initial=0)))
-    if largest >= most:
-        raise InputError(f"names NPU {largest}, but no network; expected NPUs 0 to {most - 1}")
+    return 1 + max(groups, int(rows.src.max(initial=0)), int(rows.dst.max(initial=0)))
 
 
 def chunk_total(kind: str, ranks: int, parts: int | None, chunks_per_share: int) -> int:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, format_group, parse_group
@@ -34,7 +32,7 @@ from weft.formats.chakra._trace_header import header_attributes
 from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TEXT
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
-from weft.formats.limits import count_limit
+from weft.formats.limits import count_limit, named_npus
 from weft.formats.row_checks import standard_columns
 from weft.memory import fits_table
 
@@ -137,15 +135,10 @@ def read(path: Path, hints: Hints) -> Imported:
 
 def _count_npus(algorithm: Algorithm) -> int:
     """How many files there are: one for each NPU number of the network, or of those named."""
+    npus = named_npus(algorithm)
     named = max(max(demand.group) for demand in algorithm.demands)
-    if algorithm.topology is None:
-        rows = algorithm.transfers
-        named = max(named, int(np.max(rows.src, initial=0)), int(np.max(rows.dst, initial=0)))
-        npus = named + 1
-    else:
-        npus = algorithm.topology.npus
-        if named >= npus:
-            raise InputError(f"a group names NPU {named}, but NPUs are 0 to {npus - 1}")
+    if named >= npus:
+        raise InputError(f"a group names NPU {named}, but NPUs are 0 to {npus - 1}")
     if npus > MAX_NPUS:
         raise InputError(f"{npus} NPUs; a folder of traces can hold at most {MAX_NPUS}")
     return npus
