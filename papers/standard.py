@@ -68,7 +68,7 @@ def produced(case: Case, folder: Path) -> dict[str, Algorithm]:
     imported = read(folder / "program.xml", Hints(size=case.size)).verified()
     algorithms = [written, imported]
     for number, algorithm in enumerate((written, imported)):
-        algorithm.save(folder / str(number))
+        write(algorithm, folder / str(number))
         algorithms.append(load(folder / str(number)))
     return dict(zip(DOORS, algorithms, strict=True))
 

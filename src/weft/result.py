@@ -159,9 +159,11 @@ class Result:
         """Bus bandwidth of the slowest group, as nccl-tests defines it."""
         return min(group.busbw_GBps for group in self.groups)
 
-    def save(self, path: str | Path) -> None:
-        """Write the algorithm: see `Algorithm.save`."""
-        self.algorithm.save(path)
+    def save(self, path: str | Path, *, kind: str | None = None) -> str:
+        """Write the algorithm; gives the name of the format: see `weft.formats.write`."""
+        from weft.formats import write  # seldom needed, and large
+
+        return write(self.algorithm, path, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft synth --json`` prints.

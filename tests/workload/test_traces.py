@@ -119,7 +119,7 @@ def test_file_sets(tmp_path: Path):
 def test_a_folder_in_the_place_of_a_trace(tmp_path: Path):
     folder = write(tmp_path / "w", [[make(0, COMP)]])
     (folder / "w.1.et").mkdir()
-    assert refusal(folder).startswith("w.1.et is missing")
+    assert refusal(folder).startswith("w.1.et is not a file")
 
 
 def test_the_output_is_not_the_workload(tmp_path: Path):

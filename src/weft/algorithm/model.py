@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -129,15 +128,6 @@ class Algorithm:
         if len(self.demands) == 1:
             return (self.time,)
         return last_ends(self.demands, self.transfers.chunk, self.transfers.require_times().end)
-
-    def save(self, path: str | Path) -> None:
-        """Write a folder of Chakra execution traces, or a compact store if `path` ends in .weft.
-
-        See `weft.load`.
-        """
-        from weft.formats import write
-
-        write(self, path, kind="weft" if Path(path).suffix == ".weft" else "chakra")
 
 
 def last_ends(

@@ -16,7 +16,7 @@ from weft.comparison.model import WEFT, Comparison, Outcome, Refusal, Row, Run, 
 from weft.comparison.sizes import parse_sizes
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError, WeftError, unknown_name
-from weft.formats.files import recognise
+from weft.formats import recognise
 from weft.own import is_file, own_algorithm
 from weft.planners import PLANNERS, Problem, produce
 from weft.planners.planner import guarded

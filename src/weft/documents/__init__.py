@@ -2,7 +2,14 @@
 
 from weft.documents.folders import check_replaceable, new_folder, read_whole
 from weft.documents.places import PlacedError, line_of, load_yaml, placed
-from weft.documents.reading import Document, load_json, open_file, read_bytes, read_document
+from weft.documents.reading import (
+    Document,
+    load_json,
+    naming,
+    open_file,
+    read_bytes,
+    read_document,
+)
 from weft.documents.records import Words, convert, explain
 from weft.documents.writing import (
     check_new_file,
@@ -28,6 +35,7 @@ __all__ = [
     "link_target",
     "load_json",
     "load_yaml",
+    "naming",
     "new_descriptor",
     "new_file",
     "new_folder",

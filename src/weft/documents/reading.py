@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from weft.documents.places import PlacedError, line_of, load_yaml
-from weft.errors import FormatError
+from weft.errors import FormatError, InputError
 
 MAX_BYTES = 256 << 20
 
@@ -56,6 +56,17 @@ def read_document(
         place = f"{where}:" if line is None else f"{where} line {line}:"
         sentence = " ".join(fault.message.split())  # what it quotes may have lines
         raise FormatError(f"{place} {sentence}") from None
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say in which file it went wrong."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except (InputError, ValueError) as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
 @contextmanager

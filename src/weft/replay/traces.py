@@ -13,9 +13,9 @@ import numpy as np
 
 from weft import _core
 from weft.cost import CostModel
-from weft.documents import read_whole
+from weft.documents import naming, read_whole
 from weft.errors import InputError
-from weft.formats.chakra import TraceFiles, has_traces, naming
+from weft.formats.chakra import TraceFiles, has_traces
 from weft.replay.trace_run import TraceRun
 from weft.topology import Topology, load_topology
 

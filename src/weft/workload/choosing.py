@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from weft.collective import Collective
 from weft.errors import unknown_name
+from weft.formats.chakra.schema import COMM_TYPES
 from weft.units import MAX_BYTES
-from weft.workload.matching import ABSENT, KINDS, Communicator
+from weft.workload.communicators import ABSENT, Communicator
 
 LOWERED = ("all-gather", "all-reduce", "all-to-all", "reduce-scatter")
 _ROOTED = ("broadcast", "gather", "reduce", "scatter")
@@ -91,7 +92,7 @@ class Choice:
 
     def reason_to_keep(self, kind: int, size: int, ranks: int) -> str | None:
         """Why a collective stays as it is; None if it is lowered."""
-        name = KINDS.get(kind)
+        name = COMM_TYPES.get(kind)
         if name is None:
             return "no comm_type" if kind == ABSENT else f"comm_type {kind} is unknown"
         if name in _ROOTED:
@@ -136,7 +137,7 @@ def _lowered(
     reasons = {pair: choice.reason_to_keep(*pair, ranks) for pair in set(pairs)}
     kept.update(reason for pair in pairs if (reason := reasons[pair]) is not None)
     steps = [k for k, pair in enumerate(pairs) if reasons[pair] is None]
-    return np.array(steps, np.int64), tuple((KINDS[pairs[k][0]], pairs[k][1]) for k in steps)
+    return np.array(steps, np.int64), tuple((COMM_TYPES[pairs[k][0]], pairs[k][1]) for k in steps)
 
 
 def _batch(members: list[tuple[Communicator, NDArray[np.int64]]]) -> Batch:
@@ -145,7 +146,7 @@ def _batch(members: list[tuple[Communicator, NDArray[np.int64]]]) -> Batch:
     first, steps = members[0]
     jobs: dict[tuple[int, int], Job] = {}
     for kind, size in zip(first.kind[steps].tolist(), first.size[steps].tolist(), strict=True):
-        jobs.setdefault((kind, size), Job(KINDS[kind], size, groups))
+        jobs.setdefault((kind, size), Job(COMM_TYPES[kind], size, groups))
     return Batch(
         tuple(communicator for communicator, _ in members),
         tuple(numbers for _, numbers in members),

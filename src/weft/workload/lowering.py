@@ -21,10 +21,10 @@ from weft.result import Result
 from weft.topology import Topology, load_topology
 from weft.units import parse_size
 from weft.workload.choosing import Batch, Choice, Job, choose
-from weft.workload.matching import match_collectives
+from weft.workload.communicators import match_collectives
+from weft.workload.loading import Workload, load_workload
 from weft.workload.process_groups import COMM_GROUP_NAME, load_comm_groups
 from weft.workload.splicing import save
-from weft.workload.traces import Workload, load_workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ def lower(
     npus = topology.members
     if traces.ranks > len(npus):
         raise InputError(
-            f"{traces.folder / traces.prefix} has {traces.ranks} ranks, but {topology.name} only "
+            f"{traces.files.name} has {traces.ranks} ranks, but {topology.name} only "
             f"{len(npus)} NPUs"
         )
     groups_file = _comm_group_file(traces, comm_group)
@@ -198,7 +198,7 @@ def lower(
 def _comm_group_file(traces: Workload, given: str | os.PathLike[str] | None) -> Path | None:
     if given is not None:
         return Path(given)
-    beside = traces.folder / COMM_GROUP_NAME
+    beside = traces.files.folder / COMM_GROUP_NAME
     return beside if beside.is_file() else None
 
 

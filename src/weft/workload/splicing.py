@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO
 from weft import _core
 from weft.documents import check_replaceable, new_folder
 from weft.errors import FormatError
+from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
+from weft.formats.chakra.schema import COMP
 from weft.workload.choosing import Job
-from weft.workload.nodes import COMP, METADATA, Node, encode
+from weft.workload.loading import Workload
 from weft.workload.process_groups import COMM_GROUP_NAME
-from weft.workload.traces import Workload
 
 if TYPE_CHECKING:
     from weft.workload.lowering import Lowering
@@ -36,7 +37,7 @@ def save(lowering: Lowering, folder: Path) -> None:
     check_output(workload, folder)
     with new_folder(folder, _names(workload)) as place:
         for rank in range(lowering.ranks):
-            with (place / workload.file_name(rank)).open("wb") as out:
+            with (place / workload.files.path(rank).name).open("wb") as out:
                 _write_rank(lowering, rank, out)
         if lowering.comm_group is not None:
             (place / COMM_GROUP_NAME).write_bytes(lowering.comm_group.read_bytes())
@@ -45,13 +46,13 @@ def save(lowering: Lowering, folder: Path) -> None:
 def check_output(workload: Workload, folder: Path) -> None:
     """Raise if the lowered traces could not be written to `folder`."""
     check_replaceable(folder, _names(workload))
-    if folder.resolve() == workload.folder.resolve():
+    if folder.resolve() == workload.files.folder.resolve():
         raise FormatError(f"cannot write {folder}: the workload itself is there")
 
 
 def _names(workload: Workload) -> re.Pattern[str]:
     """The files that a folder may hold to be replaced."""
-    return re.compile(rf"{re.escape(workload.prefix)}\.[0-9]+\.et|{re.escape(COMM_GROUP_NAME)}")
+    return re.compile(rf"{re.escape(workload.files.prefix)}[0-9]+\.et|{re.escape(COMM_GROUP_NAME)}")
 
 
 class _Shares:
@@ -78,7 +79,7 @@ def _write_rank(lowering: Lowering, rank: int, out: BinaryIO) -> None:
         next_id = _write_spliced(lowering, rank, shares, relayed, out)
     else:  # an NPU that has no part in the workload but to relay
         next_id = 0
-        out.write(METADATA)
+        out.write(FILE_HEAD)
         if not relayed:
             out.write(encode(Node(0, "idle", COMP)))  # readers refuse a trace without nodes
     for use in relayed:
@@ -96,14 +97,15 @@ def _write_spliced(
     needed += sum(shares[use.job].ids(member=False) for use in relayed)
     if next_id + needed > LAST_ID:
         raise FormatError(
-            f"{trace.path}: node {next_id - 1} leaves too few ids above it for {needed} new nodes"
+            f"{lowering.workload.files.path(rank)}: node {next_id - 1} leaves too few ids above "
+            f"it for {needed} new nodes"
         )
     first_ids = {}
     for node in sorted(uses):
         first_ids[node] = next_id
         next_id += shares[uses[node].job].ids(member=True)
     begins, ends = trace.frames.begin.tolist(), trace.frames.end.tolist()
-    content, at = trace.content(), 0
+    content, at = lowering.workload.content(rank), 0
     for node in sorted(uses, key=begins.__getitem__):
         begin, end, use = begins[node], ends[node], uses[node]
         out.write(memoryview(content)[at:begin])

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.documents import new_folder
-from weft.workload.model import Part, Transformer
-from weft.workload.nodes import COMM_COLL, COMM_RECV, COMM_SEND, COMP, METADATA, Node, encode
+from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
+from weft.formats.chakra.schema import COMM_COLL, COMM_RECV, COMM_SEND, COMM_TYPE_OF, COMP
 from weft.workload.process_groups import COMM_GROUP_NAME
+from weft.workload.transformer_model import Part, Transformer
 
 PREFIX = "transformer"
 NAMES = re.compile(rf"{PREFIX}\.[0-9]+\.et|{re.escape(COMM_GROUP_NAME)}")
-
-_ALL_REDUCE, _ALL_GATHER, _ALL_TO_ALL, _REDUCE_SCATTER = 0, 2, 6, 7
 
 
 def save_transformer(model: Transformer, folder: str | os.PathLike[str]) -> int:
@@ -27,7 +26,7 @@ def save_transformer(model: Transformer, folder: str | os.PathLike[str]) -> int:
         groups = _ProcessGroups(model)
         for rank in range(model.ranks):
             trace = rank_trace(model, groups.of(rank))
-            (place / f"{PREFIX}.{rank}.et").write_bytes(METADATA + b"".join(map(encode, trace)))
+            (place / f"{PREFIX}.{rank}.et").write_bytes(FILE_HEAD + b"".join(map(encode, trace)))
             nodes += len(trace)
         lines = (f'"{name}": {json.dumps(members)}' for name, members in groups.members.items())
         (place / COMM_GROUP_NAME).write_text("{" + ",\n ".join(lines) + "}\n")
@@ -161,11 +160,11 @@ class _Trace:
             for part, group, ranks in self._copies():
                 share = -(-part.parameters // ranks) * model.bytes
                 name = f"parameters {part.name} {layer}"
-                self._add_collective(name, _ALL_GATHER, share, group, [update])
+                self._add_collective(name, "all-gather", share, group, [update])
 
     def _sync(self, layer: int, mlp: int, attention: int) -> None:
         """Gradients of a layer, while the layers before it go on."""
-        kind = _ALL_REDUCE if self.model.sync == "all-reduce" else _REDUCE_SCATTER
+        kind = self.model.sync
         for part, group, _ in self._copies():
             size = part.parameters * self.model.bytes
             after = [mlp if part is self.model.mlp else attention]
@@ -185,14 +184,14 @@ class _Trace:
     def _sum_activations(self, name: str) -> None:
         """Tensor-parallel ranks have parts of a sum."""
         size = self.model.activation_bytes
-        node = self._add_collective(f"{name} sum", _ALL_REDUCE, size, self.place.tp, self._after())
+        node = self._add_collective(f"{name} sum", "all-reduce", size, self.place.tp, self._after())
         self.last = self.last if node is None else node
 
     def _route(self, name: str, received: Sequence[int] = ()) -> None:
         """Tokens to experts, or back."""
         after = [*self._after(), *received]
         size = self.model.routed_bytes
-        node = self._add_collective(name, _ALL_TO_ALL, size, self.place.ep, after)
+        node = self._add_collective(name, "all-to-all", size, self.place.ep, after)
         self.last = self.last if node is None else node
 
     def _compute(self, way: str, part: Part, layer: int, received: Sequence[int] = ()) -> int:
@@ -211,14 +210,14 @@ class _Trace:
         return self._add(name, COMP, after, attributes, self.model.duration_us(ops))
 
     def _add_collective(
-        self, name: str, kind: int, size: int, group: str | None, after: Sequence[int]
+        self, name: str, kind: str, size: int, group: str | None, after: Sequence[int]
     ) -> int | None:
         """None where the rank would be alone."""
         if group is None:
             return None
         attributes = (
             ("is_cpu_op", 0),
-            ("comm_type", kind),
+            ("comm_type", COMM_TYPE_OF[kind]),
             ("comm_size", size),
             ("pg_name", group),
         )

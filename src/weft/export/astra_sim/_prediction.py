@@ -8,7 +8,8 @@ import numpy as np
 
 from weft import _core
 from weft.export.astra_sim._forms import Form
-from weft.export.astra_sim._rows import Int64
+from weft.export.astra_sim._messages import Int64
+from weft.replay.astra_sim import dimensions_of
 from weft.topology.astra import AstraNetwork
 
 MOST_MESSAGES = 1 << 24  # more would take gigabytes
@@ -19,8 +20,6 @@ def predicted_ns(form: Form, traces: Iterable[bytes], ranks: Int64) -> int | Non
 
     None if there are too many messages to find out.
     """
-    from weft.replay.astra_sim import dimensions_of  # which needs this package's neighbours
-
     if len(form.rows) > MOST_MESSAGES:
         return None
     custom = _core.RunRules.custom

@@ -12,12 +12,11 @@ import numpy as np
 from weft import _core
 from weft.collective import Chunks, Collective
 from weft.export.astra_sim._forms import Form
-from weft.export.astra_sim._rows import Int32, Int64
-from weft.formats.chakra._attributes import CHAKRA_VERSION
+from weft.export.astra_sim._messages import Int32, Int64
+from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
+from weft.formats.chakra.schema import CHAKRA_VERSION, COMM_COLL, COMM_TYPE_OF, COMP
 
-_COMP, _COMM_COLL = 4, 7
-# Bits of `present`, in the order of the core's known attributes.
-_HAS_SIZE, _HAS_TYPE, _HAS_CPU = 1 << 2, 1 << 7, 1 << 8
+_CALLED = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter")
 _MOST = (1 << 31) - 1
 GROUP = "1"
 
@@ -30,8 +29,6 @@ class Call:
     ----------
     kind
         One of those for which ASTRA-sim takes an algorithm.
-    number
-        Its number in Chakra's schema.
     size
         In bytes: what one rank gives in an All-Gather, the whole buffer otherwise.
     exact
@@ -39,24 +36,20 @@ class Call:
     """
 
     kind: str
-    number: int
     size: int
     exact: bool
-
-
-_NUMBERS = {"all-reduce": 0, "all-gather": 2, "all-to-all": 6, "reduce-scatter": 7}
 
 
 def call_of(demands: Sequence[Collective]) -> Call:
     """What to call the algorithm: any name will do, so the nearest."""
     kinds = {demand.kind for demand in demands}
-    exact = len(demands) == 1 and kinds <= _NUMBERS.keys()
-    kind = demands[0].kind if len(kinds) == 1 and kinds <= _NUMBERS.keys() else "all-gather"
+    exact = len(demands) == 1 and kinds <= set(_CALLED)
+    kind = demands[0].kind if len(kinds) == 1 and kinds <= set(_CALLED) else "all-gather"
     size = max(
         -(-demand.size // demand.ranks) if demand.kind == "all-gather" else demand.size
         for demand in demands
     )
-    return Call(kind, _NUMBERS[kind], size, exact)
+    return Call(kind, size, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,45 +127,19 @@ def _offsets(chunks: Chunks, parts: int) -> Int64:
 def write_workload(place: Path, prefix: str, form: Form, call: Call, ranks: Int64) -> int:
     """Write one trace a rank: the call for each of `ranks`, nothing to do for others."""
     grouped = len(ranks) < form.ranks
-    busy = _core.write_chakra(CHAKRA_VERSION, [], _call_node(call, GROUP if grouped else ""))
-    idle = _core.write_chakra(CHAKRA_VERSION, [], _idle_node())
+    busy = FILE_HEAD + encode(_call_node(call, GROUP if grouped else ""))
+    idle = FILE_HEAD + encode(Node(0, "idle", COMP))
     takes_part = np.isin(np.arange(form.ranks), ranks)
     for rank, part in enumerate(takes_part.tolist()):
         (place / f"{prefix}.{rank}.et").write_bytes(busy if part else idle)
     return int(np.where(takes_part, len(busy), len(idle)).sum())
 
 
-def _call_node(call: Call, group: str) -> _core.ChakraNodes:
-    return _one_node(
-        _COMM_COLL,
-        call.kind,
-        _HAS_SIZE | _HAS_TYPE | _HAS_CPU,
-        comm_size=np.array([call.size]),
-        comm_type=np.array([call.number]),
-        is_cpu_op=np.array([0]),
-        groups=[group] if group else [],
+def _call_node(call: Call, group: str) -> Node:
+    attributes = (
+        ("comm_size", call.size),
+        ("comm_type", COMM_TYPE_OF[call.kind]),
+        ("is_cpu_op", 0),
+        *((("pg_name", group),) if group else ()),
     )
-
-
-def _idle_node() -> _core.ChakraNodes:
-    return _one_node(_COMP, "idle", 0)
-
-
-def _one_node(
-    kind: int, name: str, present: int, *, groups: list[str] | None = None, **known: Int64
-) -> _core.ChakraNodes:
-    nothing, none = np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-    return _core.ChakraNodes(
-        id=np.zeros(1, dtype=np.uint64),
-        type=np.array([kind], dtype=np.int32),
-        ctrl_offsets=nothing,
-        ctrl=none,
-        data_offsets=nothing,
-        data=none,
-        start=np.zeros(1, dtype=np.uint64),
-        duration=np.zeros(1, dtype=np.uint64),
-        present=np.array([present], dtype=np.uint16),
-        names=[name],
-        groups=groups or [],
-        **known,
-    )
+    return Node(0, call.kind, COMM_COLL, attributes=attributes)

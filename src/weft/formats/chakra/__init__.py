@@ -11,20 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.collective import Collective, format_group
-from weft.documents import new_folder
+from weft.collective import Collective, format_group, parse_group
+from weft.documents import naming, new_folder
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._attributes import (
-    CHAKRA_VERSION,
-    INT64,
-    SCHEMA_VERSION,
-    TEXT,
-    Attribute,
-)
+from weft.formats.chakra._attributes import SCHEMA_VERSION, Attribute
 from weft.formats.chakra._columns import (
     TAGS,
     check_savable,
@@ -33,13 +25,15 @@ from weft.formats.chakra._columns import (
     planned,
     sent_attributes,
 )
-from weft.formats.chakra._files import TraceFiles, has_traces, naming
-from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
-from weft.formats.chakra._part import check_ranks, nodes_of
-from weft.formats.claims import claim_limit
+from weft.formats.chakra._some_ranks import check_ranks, nodes_of
+from weft.formats.chakra._trace_files import TraceFiles, has_traces
+from weft.formats.chakra._trace_header import header_attributes
+from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TEXT
+from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
-from weft.formats.rows import standard_columns
+from weft.formats.limits import count_limit, named_npus
+from weft.formats.row_checks import standard_columns
 from weft.memory import fits_table
 
 __all__ = [
@@ -48,7 +42,6 @@ __all__ = [
     "check_demands",
     "has_traces",
     "load",
-    "naming",
     "read",
     "recognise",
     "save",
@@ -132,7 +125,7 @@ def read(path: Path, hints: Hints) -> Imported:
             "they were made of"
         )
     if "weft.version" in attributes:
-        algorithm = load(path)
+        algorithm = load(files)
         hints.check(path, algorithm.demands)
         return Imported(algorithm, path)
     from weft.formats.chakra.foreign import read_foreign  # seldom needed, and large
@@ -142,15 +135,10 @@ def read(path: Path, hints: Hints) -> Imported:
 
 def _count_npus(algorithm: Algorithm) -> int:
     """How many files there are: one for each NPU number of the network, or of those named."""
+    npus = named_npus(algorithm)
     named = max(max(demand.group) for demand in algorithm.demands)
-    if algorithm.topology is None:
-        rows = algorithm.transfers
-        named = max(named, int(np.max(rows.src, initial=0)), int(np.max(rows.dst, initial=0)))
-        npus = named + 1
-    else:
-        npus = algorithm.topology.npus
-        if named >= npus:
-            raise InputError(f"a group names NPU {named}, but NPUs are 0 to {npus - 1}")
+    if named >= npus:
+        raise InputError(f"a group names NPU {named}, but NPUs are 0 to {npus - 1}")
     if npus > MAX_NPUS:
         raise InputError(f"{npus} NPUs; a folder of traces can hold at most {MAX_NPUS}")
     return npus
@@ -159,8 +147,30 @@ def _count_npus(algorithm: Algorithm) -> int:
 def _check_loadable(algorithm: Algorithm, written: int) -> None:
     """Refuse what `load` would take for a corrupt header: far more chunks than are moved."""
     claims = sum(demand.part_count * demand.chunks_per_share for demand in algorithm.demands)
-    if claims > claim_limit(written):
+    if claims > count_limit(written):
         raise InputError(
             f"the demands have {claims} chunks, but the transfers move too few of them "
             "for a trace; cut the shares in fewer chunks"
         )
+
+
+CHAKRA = Format(
+    "chakra",
+    "a folder of Chakra execution traces, one file per rank",
+    recognise,
+    read,
+    save,
+    suffix="",
+    options={
+        "ranks": Option(
+            "write the traces of these NPUs only, such as 0-3,17",
+            "NPUS",
+            lambda text: parse_group(text, MAX_NPUS),
+        )
+    },
+    hints=("collective", "size", "chunks", "group", "root"),
+    members=TRACE_NAME,
+    check_demands=check_demands,
+    rank=10,
+)
+FORMATS.add(CHAKRA.name, CHAKRA, rank=CHAKRA.rank)

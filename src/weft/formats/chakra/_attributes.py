@@ -8,13 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import InputError
+from weft.formats.chakra.schema import BOOL_LIST, INT64, SINT64_LIST, TEXT
 
-CHAKRA_VERSION = "0.0.4"
 SCHEMA_VERSION = 2
 READABLE_VERSIONS = (1, 2)
-
-# Kinds of attributes Weft writes: their fields in Chakra's AttributeProto.
-INT64, SINT64_LIST, BOOL_LIST, TEXT = 9, 18, 28, 29
 
 Int64 = NDArray[np.int64]
 # What an attribute can hold: one value, or a list of them.

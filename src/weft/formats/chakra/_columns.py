@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm import Transfers
 from weft.errors import InputError
-from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
-from weft.formats.rows import check_rows
+from weft.formats.chakra._attributes import Attribute, delta
+from weft.formats.chakra.schema import BOOL_LIST, SINT64_LIST
+from weft.formats.row_checks import check_rows
 from weft.ragged import lengths_of, places
 
 Int64 = NDArray[np.int64]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Transfers
 from weft.formats.chakra._flows import TraceFlow
-from weft.formats.chakra._rows import COMM_RECV, COMM_SEND
+from weft.formats.chakra.schema import COMM_RECV, COMM_SEND
 from weft.ragged import lengths_of, offsets_of, owners, places
 
 Int32 = NDArray[np.int32]

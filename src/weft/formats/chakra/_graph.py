@@ -10,17 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.documents import naming
 from weft.errors import FormatError, InputError, UnclearError
 from weft.formats.chakra._columns import TAGS
-from weft.formats.chakra._files import TraceFiles, naming
-from weft.formats.chakra._rows import (
+from weft.formats.chakra._trace_files import TraceFiles
+from weft.formats.chakra.schema import (
+    COMM_COLL,
     COMM_RECV,
     COMM_SEND,
     COMP,
+    HAS_CHUNKS,
     HAS_DST,
     HAS_SIZE,
     HAS_SRC,
     HAS_TAG,
+    METADATA,
 )
 from weft.ragged import lengths_of, offsets_of, owners, places, ranges
 from weft.units import MAX_BYTES
@@ -29,8 +33,6 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
-METADATA, COMM_COLL = 1, 7
-HAS_CHUNKS = 16 | 32 | 64  # bits of msg_chunk_cnt, msg_chunk_idx and total_chunk_cnt
 MAX_TAG = (1 << 31) - 1
 
 

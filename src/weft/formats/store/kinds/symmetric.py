@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.algorithm import Algorithm, SymmetricRows
 from weft.errors import InputError
-from weft.formats.claims import checked_range
+from weft.formats.limits import checked_range
 from weft.formats.store._layout import Arrays
 from weft.formats.store.kinds import KINDS, StoredKind, Taken, columns_of, context
 from weft.units import CLOCK_PS

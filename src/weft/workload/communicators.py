@@ -9,25 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import FormatError, InputError
+from weft.formats.chakra.schema import COMM_TYPES
 from weft.quoting import quoted
 from weft.units import format_size
+from weft.workload.loading import Workload
 from weft.workload.process_groups import EVERYONE, Groups, group_of, torch_groups
-from weft.workload.traces import Workload
 
 ABSENT = -1  # of comm_type and comm_size
-
-KINDS = {
-    0: "all-reduce",
-    1: "reduce",
-    2: "all-gather",
-    3: "gather",
-    4: "scatter",
-    5: "broadcast",
-    6: "all-to-all",
-    7: "reduce-scatter",
-    8: "reduce-scatter",
-    9: "barrier",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +64,7 @@ def _of_rank(
     try:
         torch = torch_groups(trace.frames.group_inputs, workload.ranks)
     except InputError as error:
-        raise FormatError(f"{trace.path}: {error}") from None
+        raise FormatError(f"{workload.files.path(rank)}: {error}") from None
     # The last name is that of nodes without one: their number is -1.
     names = [name.decode(errors="backslashreplace") for name in trace.frames.group_names]
     names = [name or EVERYONE for name in [*names, ""]]
@@ -143,7 +131,7 @@ def _columns(
 
 
 def _shown(kind: int) -> str:
-    return KINDS.get(int(kind), "of no comm_type" if kind == ABSENT else f"comm_type {kind}")
+    return COMM_TYPES.get(int(kind), "of no comm_type" if kind == ABSENT else f"comm_type {kind}")
 
 
 def _bytes(size: int) -> str:

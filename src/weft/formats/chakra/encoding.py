@@ -1,4 +1,4 @@
-"""Nodes of Chakra traces as bytes: what workloads are generated of."""
+"""Single nodes of Chakra traces as bytes, with any attributes; the core encodes whole columns."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-COMP, COMM_SEND, COMM_RECV, COMM_COLL = 4, 5, 6, 7
+from weft.formats.chakra.schema import BOOL, CHAKRA_VERSION, INT32, INT64, TEXT, UINT64
 
-# The kind of each attribute's value, as the older readers want it: its field in the schema.
-_INT32, _INT64, _UINT64, _BOOL, _TEXT = 7, 9, 13, 27, 29
+# The kind of each attribute's value, as the older readers want it.
 _KINDS = {
-    "is_cpu_op": _BOOL,
-    "num_ops": _INT64,
-    "tensor_size": _UINT64,
-    "comm_type": _INT64,
-    "comm_src": _INT32,
-    "comm_dst": _INT32,
-    "comm_size": _INT64,
-    "comm_tag": _INT32,
-    "pg_name": _TEXT,
+    "is_cpu_op": BOOL,
+    "num_ops": INT64,
+    "tensor_size": UINT64,
+    "comm_type": INT64,
+    "comm_src": INT32,
+    "comm_dst": INT32,
+    "comm_size": INT64,
+    "comm_tag": INT32,
+    "pg_name": TEXT,
 }
 _BYTES = 2  # the wire type of texts and messages
 
@@ -87,5 +86,5 @@ def _number(field: int, value: int) -> bytes:
     return _tag(field, 0) + _varint(value) if value else b""
 
 
-METADATA = _framed(_field(1, b"0.0.4"))
+FILE_HEAD = _framed(_field(1, CHAKRA_VERSION.encode()))
 """The GlobalMetadata that every file starts with."""

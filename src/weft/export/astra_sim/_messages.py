@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
-from weft.formats.rows import standard_columns
+from weft.formats.row_checks import standard_columns
 from weft.ragged import offsets_of, owners, positions, ranges
 
 Int32 = NDArray[np.int32]

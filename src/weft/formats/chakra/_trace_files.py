@@ -5,28 +5,16 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from weft import _core
-from weft.errors import FormatError, InputError
+from weft.documents import naming
+from weft.errors import FormatError
 from weft.formats.chakra._attributes import Attributes
 
 _NAME = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})\.et", re.DOTALL)
 _JOINTS = (".", "_", "-", "")  # between a prefix as users name it and the rank
 _SHOWN = 3
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Say in which file it went wrong."""
-    try:
-        yield
-    except FormatError:
-        raise
-    except (InputError, ValueError) as error:
-        raise FormatError(f"{path}: {error}") from None
 
 
 def split_name(name: str) -> tuple[str, int] | None:
@@ -52,13 +40,18 @@ class TraceFiles:
         self.bytes = 0
         found = _listed(path)
         if len(found) > 1:
-            names = ", ".join(f"{prefix}*.et" for prefix in sorted(found)[:_SHOWN])
+            prefixes = sorted(found)[:_SHOWN]
+            names = ", ".join(f"{prefix}*.et" for prefix in prefixes)
+            choices = " or ".join(str(found[prefix][0] / _stem(prefix)) for prefix in prefixes)
             raise FormatError(
-                f"{path} holds traces of several names ({names}); give the folder and the name"
+                f"{path} holds traces of several names ({names}), so several workloads; choose "
+                f"one: {choices}"
             )
         if not found:
-            raise FormatError(f"{path} holds no trace (weft.0.et, weft.1.et, ...)")
-        (self._folder, self._prefix, self._ranks), *_ = found.values()
+            raise FormatError(
+                f"{path} holds no trace: there is no trace of rank 0, such as NAME.0.et"
+            )
+        (self.folder, self.prefix, self._ranks), *_ = found.values()
         for rank in self._ranks:
             self._count(self.path(rank))
 
@@ -80,7 +73,21 @@ class TraceFiles:
         return min(self._ranks)
 
     def path(self, rank: int) -> Path:
-        return self._folder / f"{self._prefix}{rank}.et"
+        return self.folder / f"{self.prefix}{rank}.et"
+
+    @property
+    def name(self) -> Path:
+        """What the paths of all traces have in common, as ASTRA-sim takes it."""
+        return self.folder / _stem(self.prefix)
+
+    def expect_all(self) -> None:
+        """Raise if one is missing before the last."""
+        for rank in range(len(self)):
+            if rank not in self._ranks:
+                raise FormatError(
+                    f"{self.path(rank)} is missing: there are {len(self)} traces, so their ranks "
+                    f"must be 0 to {len(self) - 1}"
+                )
 
     def expect(self, ranks: int) -> None:
         """Raise unless the traces are those of ranks 0 to ranks - 1."""
@@ -108,6 +115,11 @@ class TraceFiles:
         with naming(self.path(rank)):
             _, found, nodes = _core.read_chakra(content)
             return Attributes(found), nodes
+
+
+def _stem(prefix: str) -> str:
+    """A prefix as users name it, without what joins it to the rank."""
+    return prefix[:-1] if prefix[-1:] in _JOINTS else prefix
 
 
 def has_traces(path: Path) -> bool:

@@ -12,13 +12,18 @@ from weft.algorithm import Transfers
 from weft.errors import InputError
 from weft.formats.chakra._attributes import Attributes
 from weft.formats.chakra._columns import OPTIONAL
-from weft.formats.chakra._header import Header
+from weft.formats.chakra._trace_header import TraceHeader
+from weft.formats.chakra.schema import (
+    COMM_RECV,
+    COMM_SEND,
+    COMP,
+    HAS_DST,
+    HAS_SIZE,
+    HAS_SRC,
+    HAS_TAG,
+)
 from weft.quoting import quoted
 from weft.ragged import offsets_of, ranges
-
-COMP, COMM_SEND, COMM_RECV = 4, 5, 6
-# Bits of the column `present`.
-HAS_SRC, HAS_DST, HAS_SIZE, HAS_TAG = 1, 2, 4, 8
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -31,7 +36,7 @@ class Rows:
     `src` and `receiver` are -1 where no node was seen yet.
     """
 
-    def __init__(self, header: Header, chunks: int, routes: int) -> None:
+    def __init__(self, header: TraceHeader, chunks: int, routes: int) -> None:
         rows = header.rows
         for name in header.columns:
             if name not in OPTIONAL:
