@@ -26,7 +26,7 @@ class Conversion:
         The paths.
     read_as, write_as
         Names of formats; by default what the source is recognised as, and what the target's
-        ending asks for.
+        suffix asks for.
     hints
         What the user says about the source.
     options

@@ -44,7 +44,7 @@ class Hints:
         """The collective, for a file that names chunks by number but not the collective."""
         if self.collective is None:
             raise InputError("it does not say which collective it is of; name it with --collective")
-        check_told(self.collective, self._told(), {"moves": "--pattern", "size": "--size"})
+        check_told(self.collective, self._given(), {"moves": "--pattern", "size": "--size"})
         group = range(npus) if self.group is None else self.group
         chunks = self.chunks or 1
         if self.moves is not None:
@@ -68,7 +68,7 @@ class Hints:
         if self.moves is not None:
             raise InputError(f"{path} says by itself what moves; leave out --pattern")
 
-    def _told(self) -> list[str]:
+    def _given(self) -> list[str]:
         return [name for name in ("size", "moves") if getattr(self, name) is not None]
 
 

@@ -92,14 +92,14 @@ def collective_of(document: Document, setting: Setting, hints: Hints) -> Collect
     """The collective among GPUs 0, 1, 2, ..., whose slots are those of the file."""
     assert setting.kind is not None
     if hints.moves is not None:
-        collective = _told(document, hints)
+        collective = _from_hints(document, hints)
     else:
         collective = _named(document, setting, hints)
     _check_buffers(document, setting, collective)
     return collective
 
 
-def _told(document: Document, hints: Hints) -> Collective:
+def _from_hints(document: Document, hints: Hints) -> Collective:
     """A custom pattern; each of its moves is as many slots as it has of the smallest unit."""
     assert hints.moves is not None
     count = len(document.gpus)
@@ -141,14 +141,14 @@ def _named(document: Document, setting: Setting, hints: Hints) -> Collective:
 
 def _pieces(document: Document, kind: str) -> int:
     """In how many chunks the largest buffer is cut."""
-    told = document.number("nchunksperloop")
+    declared = document.number("nchunksperloop")
     if kind not in ("gather", "scatter") or document.algo["coll"] in UNTOLD:
-        return told
+        return declared
     # Some count the chunks of a share, some those of the root's buffer.
     whole, share = document.gpus.outputs, document.gpus.inputs
     if kind == "scatter":
         whole, share = share, whole
-    return max(int(whole.max()), int(share.max()) * len(document.gpus)) or told
+    return max(int(whole.max()), int(share.max()) * len(document.gpus)) or declared
 
 
 def size_of(document: Document, hints: Hints, pieces: int) -> int:

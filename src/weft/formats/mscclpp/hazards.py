@@ -69,15 +69,15 @@ class _Search:
         return 2 * row + int(self.src[row] == self.dst[row])
 
     def _start(self, row: int) -> None:
-        """A row reads what an earlier one wrote, and waits for whom it was told to."""
+        """A row reads what an earlier one wrote, and waits for the rows it depends on."""
         source = self.sources[row]
         wait = self.found.before[self.start_of(row)]
         cause = self.writer.get(source, -1)
         if cause >= 0:
             wait.append(2 * cause + 1)
         if self.offsets is not None:
-            told = self.deps[self.offsets[row] : self.offsets[row + 1]]
-            wait.extend(2 * other + 1 for other in told if self.dst[other] == self.src[row])
+            named = self.deps[self.offsets[row] : self.offsets[row + 1]]
+            wait.extend(2 * other + 1 for other in named if self.dst[other] == self.src[row])
         target = self.targets[row]
         self.causes.append((cause, self.writer.get(target, -1) if self.reduce[row] else -1))
         self.readers.setdefault(source, []).append(row)

@@ -102,7 +102,7 @@ class _BlockReader:
                 if number >= len(gpu.remote_buffers):
                     raise InputError(f"{name} uses remote buffer {number}, which is not listed")
                 self.remote.setdefault(refs.access_channel_type, []).append(number)
-        # What ports have been told to do: event, by which thread, after which sync.
+        # What ports have been asked to do: event, by which thread, after which sync.
         self.queued: dict[Line, list[tuple[int, int, int]]] = {}
         self.ports: dict[tuple[Line, int], list[int]] = {}  # chains, by line and thread
 
@@ -191,12 +191,12 @@ class _BlockReader:
                 raise InputError(f"{kind} channel {number} of {len(mine)}")
         return [mine[number] for number in operation.channel_ids]
 
-    def _signal(self, line: Line, thread: int, told: int, where: Where) -> None:
-        """A port signals when it has done what it was told before."""
-        event = told
+    def _signal(self, line: Line, thread: int, request: int, where: Where) -> None:
+        """A port signals when it has done what it was asked for before."""
+        event = request
         if line[0] == PORT:
             event = self.events.event(where)
-            self.events.order(told, event)
+            self.events.order(request, event)
             self._flush(line, thread, event)
             self._queue(line, thread, event)
         self.meetings.signals.setdefault(line, []).append(event)
@@ -209,7 +209,7 @@ class _BlockReader:
         self.queued.setdefault(line, []).append((events[-1], thread, self.threads.last))
 
     def _flush(self, line: Line, thread: int, event: int) -> None:
-        """An event after all that a port was surely told before a thread comes to it."""
+        """An event after all that a port was surely asked for before a thread comes to it."""
         later = []
         for earlier, teller, sync in self.queued.get(line, ()):
             if teller == thread or sync != self.threads.last:
@@ -265,12 +265,12 @@ class _BlockReader:
             self.threads.together(where)
             sources = sources * len(targets)
         for thread, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True)):
-            told = self.threads.single(thread, where)
+            request = self.threads.single(thread, where)
             for action in self._flow(where, [source], [target]):
-                self.events.order(told, 2 * action)
+                self.events.order(request, 2 * action)
                 self._queue(line, thread, 2 * action, 2 * action + 1)
             if shape.signals:
-                self._signal(line, thread, told, where)
+                self._signal(line, thread, request, where)
             if shape.flushes:
                 self._flush(line, thread, self.threads.single(thread, where))
         for place, line in zip(operation.dst_buff, lines, strict=True):

@@ -43,9 +43,9 @@ def collective_of(plan: Plan, hints: Hints, fineness: int) -> Collective:
 
 def says_nothing(plan: Plan, hints: Hints) -> bool:
     """Whether neither the plan nor the user says what moves."""
-    told = hints.collective not in (None, "custom")
-    told = told or hints.moves is not None or hints.group is not None
-    return not told and plan.collective not in NAMES
+    hinted = hints.collective not in (None, "custom")
+    hinted = hinted or hints.moves is not None or hints.group is not None
+    return not hinted and plan.collective not in NAMES
 
 
 def unit_of(plan: Plan, hints: Hints, fineness: int) -> int:
