@@ -224,6 +224,8 @@ def read_header(
     with placed("cost", ("cost",)):
         cost = _read_cost(header)
     provenance = MappingProxyType(header.provenance)
+    if header.routes is not None and cost is None:
+        raise InputError("a timed algorithm needs a topology, routes and a cost model")
     timing = None
     if topology is not None and not (rows.timed and (cost is None or header.routes is None)):
         timing = Timing(topology, cost or CostModel(), routes)
@@ -328,17 +330,17 @@ def _read_routes(header: Header, columns: Columns, topology: Topology | None) ->
     """The routes; none if the rows have no times, or know theirs."""
     if header.routes is None:
         return Routes.of_links(0)
+    if header.routes == "listed":
+        lengths, links = columns["route_length"], columns["route_links"]
+        checked_range("route_length", lengths, len(links) + 1)
+        offsets = offsets_of(lengths)
+        if offsets[-1] != len(links):
+            raise InputError("route_length does not fit route_links")
     if topology is None:
         raise InputError("there are routes but no topology")
-    count = topology.links
     if header.routes == "links":
-        return Routes.of_links(count)
-    lengths, links = columns["route_length"], columns["route_links"]
-    checked_range("route_length", lengths, len(links) + 1)
-    checked_range("route_links", links, count)
-    offsets = offsets_of(lengths)
-    if offsets[-1] != len(links):
-        raise InputError("route_length does not fit route_links")
+        return Routes.of_links(topology.links)
+    checked_range("route_links", links, topology.links)
     return Routes(offsets, links.astype(np.int32))
 
 
