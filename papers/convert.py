@@ -128,7 +128,7 @@ def _node_rates(ranks: int) -> Row:
     algorithm = ring("all-reduce", ranks)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "traces"
-        saved = quickest(lambda: algorithm.save(folder))
+        saved = quickest(lambda: write(algorithm, folder))
         loaded = quickest(lambda: load(folder))
         files = [file.read_bytes() for file in folder.iterdir()]
     read = quickest(lambda: [_core.read_chakra(file) for file in files])

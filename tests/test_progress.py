@@ -11,8 +11,7 @@ import time
 import pytest
 
 import weft
-from weft import _core
-from weft.progress import Progress, all_ended, run
+from weft.progress import Progress, Tracker, all_ended, run
 
 PATIENCE_S = 20  # an interrupt is answered within a second, but machines may be slow
 
@@ -20,7 +19,7 @@ PATIENCE_S = 20  # an interrupt is answered within a second, but machines may be
 def test_a_hook_hears_of_phases_in_the_waiting_thread() -> None:
     heard: list[tuple[Progress, threading.Thread]] = []
 
-    def work(report: _core.Progress) -> threading.Thread:
+    def work(report: Tracker) -> threading.Thread:
         report.enter("digging")
         report.begin(5)
         report.advance()
@@ -49,7 +48,7 @@ def test_what_a_hook_raises_ends_the_work() -> None:
 
     ended = []
 
-    def work(report: _core.Progress) -> None:
+    def work(report: Tracker) -> None:
         try:
             while True:
                 report.check()
@@ -69,7 +68,7 @@ def test_errors_of_the_work_are_raised() -> None:
 
 
 def test_work_within_work_shares_its_progress_and_its_thread() -> None:
-    def outer(report: _core.Progress) -> tuple[bool, bool]:
+    def outer(report: Tracker) -> tuple[bool, bool]:
         here = threading.current_thread()
         return run(lambda inner: (inner is report, threading.current_thread() is here), None)
 
@@ -77,7 +76,7 @@ def test_work_within_work_shares_its_progress_and_its_thread() -> None:
 
 
 def test_the_progress_of_a_caller_is_used_in_its_thread() -> None:
-    report = _core.Progress()
+    report = Tracker()
     here = threading.current_thread()
     assert run(lambda own: (own is report, threading.current_thread() is here), report) == (
         True,

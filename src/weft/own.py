@@ -15,15 +15,9 @@ from weft.engine import simulate
 from weft.errors import InputError
 from weft.formats import NO_HINTS, Hints, Imported, read
 from weft.formats.files import recognise
-from weft.planners import method_names
 from weft.topology.model import Topology
 
 _SAY_ALL = ("weft", "table")  # formats that say by themselves what they are of
-
-
-def is_file(method: str) -> bool:
-    """Whether a method is a file or a folder of traces; names of methods have no dots."""
-    return method not in method_names() and ("/" in method or "." in method or Path(method).exists())
 
 
 def own_algorithm(

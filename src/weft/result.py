@@ -12,6 +12,7 @@ from weft.bounds import Bound, lower_bound
 from weft.collective import Collective
 from weft.errors import InputError
 from weft.judge import Verdict
+from weft.progress import interruptible
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
 
@@ -161,9 +162,15 @@ class Result:
         """Bus bandwidth of the slowest group, as nccl-tests defines it."""
         return min(group.busbw_GBps for group in self.groups)
 
-    def save(self, path: str | Path) -> None:
-        """Write the algorithm: see `Algorithm.save`."""
-        self.algorithm.save(path)
+    @interruptible
+    def save(self, path: str | Path, kind: str | None = None) -> str:
+        """Write the algorithm, whole or not at all; gives the name of the format.
+
+        The path's ending names the format unless `kind` does: see `weft.save`.
+        """
+        from weft.formats import write  # many modules, and seldom needed
+
+        return write(self.algorithm, path, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft synth --json`` prints.

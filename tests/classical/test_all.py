@@ -89,7 +89,7 @@ def test_same_again_and_from_disk(name: str, tmp_path: Path) -> None:
     )
     assert once.provenance["method"] == name
     assert same(once, again)
-    once.save(tmp_path / "traces")
+    weft.save(once, tmp_path / "traces")
     back = weft.load(tmp_path / "traces")
     assert verify(back).ok
     assert same(once, back)

@@ -160,7 +160,7 @@ def test_relayed_parts_of_sums_come_back_from_disk(tmp_path: Path) -> None:
         "direct", load_topology("mesh:3x2"), [Collective.of("reduce", range(6), 1000, 2)]
     )
     assert algorithm.transfers.src_place is not None
-    algorithm.save(tmp_path / "traces")
+    weft.save(algorithm, tmp_path / "traces")
     back = weft.load(tmp_path / "traces")
     assert verify(back).ok
     assert same(algorithm, back)

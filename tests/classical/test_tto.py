@@ -89,7 +89,7 @@ def test_what_leaves_wait_for_comes_back_from_disk(tmp_path: Path) -> None:
     algorithm = baseline("tto", network, [Collective.of("all-reduce", range(9), 90000, 4)] * 2)
     assert algorithm.transfers.deps is not None
     check(algorithm)
-    algorithm.save(tmp_path / "traces")
+    weft.save(algorithm, tmp_path / "traces")
     assert same(algorithm, weft.load(tmp_path / "traces"))
 
 

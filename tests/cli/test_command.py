@@ -112,7 +112,7 @@ def test_a_wrong_algorithm(tmp_path: Path) -> None:
         "early": change(right, len(right.transfers) - 1, shift=-1),
     }.items():
         folder = tmp_path / name
-        wrong.save(folder)
+        package.save(wrong, folder)
         done = weft("verify", str(folder))
         assert done.returncode == 1, done.stderr
         assert done.stdout.startswith(f"{folder}: ")
@@ -206,7 +206,7 @@ def test_two_interrupts(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", ENDINGS)
 @pytest.mark.parametrize(
-    "module", ["click", "weft.cli.synth", "weft.api", "numpy", "weft._core", "weft.bounds"]
+    "module", ["click", "weft.cli.synth", "weft.synthesis", "numpy", "weft._core", "weft.bounds"]
 )
 def test_interrupt_while_importing(module: str, number: signal.Signals) -> None:
     """No import is broken off: modules in C may abort then."""

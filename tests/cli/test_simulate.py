@@ -26,7 +26,7 @@ def algorithm() -> Algorithm:
 def traces(algorithm: Algorithm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small algorithm as Weft saves it."""
     folder = tmp_path_factory.mktemp("traces") / "out"
-    algorithm.save(folder)
+    write(algorithm, folder)
     return folder
 
 

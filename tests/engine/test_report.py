@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
-from weft.api import bound_of
+from weft.synthesis import bound_of
 from weft.classical import baseline
 from weft.collective import Collective
 from weft.cost import CostModel

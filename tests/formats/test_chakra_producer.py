@@ -28,5 +28,5 @@ def test_the_producer_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     algorithm = weft.load(folder)
     assert verify(algorithm)
     assert len(algorithm.transfers) == 12
-    algorithm.save(tmp_path / "again")
+    weft.save(algorithm, tmp_path / "again")
     assert verify(weft.load(tmp_path / "again"))

@@ -44,7 +44,7 @@ def nodes_of(folder: Path, npu: int) -> list[Node]:
     ],
 )
 def test_round_trip(algorithm, tmp_path):
-    algorithm.save(tmp_path / "out")
+    weft.save(algorithm, tmp_path / "out")
     assert_same(chakra.load(tmp_path / "out"), algorithm)
 
 

@@ -141,7 +141,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
                 if (r, s) != (0, 0):
                     last = p.chunk(r).copy(s, "output", r, after=last)
     algorithm = p.algorithm()
-    algorithm.save(tmp_path / "traces")
+    weft.save(algorithm, tmp_path / "traces")
     loaded = weft.load(tmp_path / "traces")
     assert loaded.provenance == {"method": "program"}
     assert verify(loaded)

@@ -13,7 +13,7 @@ import weft
 from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, RepairedRows
-from weft.api import bound_of
+from weft.synthesis import bound_of
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge import verify

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -120,15 +119,6 @@ class Algorithm:
         if self.transfers.end is None:
             raise InputError("the algorithm has no times yet: it was not made for a network")
         return last_ends(self.demands, self.transfers.chunk, self.transfers.end)
-
-    def save(self, path: str | Path) -> None:
-        """Write a folder of Chakra execution traces, or a compact store if `path` ends in .weft.
-
-        See `weft.load`.
-        """
-        from weft.formats import write
-
-        write(self, path, kind="weft" if Path(path).suffix == ".weft" else "chakra")
 
 
 def last_ends(

@@ -11,8 +11,8 @@ from weft.cli.inputs import MOST_NPUS, InputOptions, input_options
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
-    from weft.algorithm import Algorithm
+    from weft.api import Converted
+    from weft.progress import Tracker
 
 
 @click.command()
@@ -70,12 +70,9 @@ def convert(
       weft convert ring/ag_ring traces --collective all-gather
       weft convert rows.csv traces --collective all-reduce --size 64MiB --chunks 2
     """  # noqa: D301 - click reads the control character
-    from pathlib import Path
-
-    from weft.algorithm import described
+    from weft.api import convert as run
     from weft.cli import progress
     from weft.collective import parse_group
-    from weft.formats.conversion import Conversion, ranks_of
     from weft.units import parse_size
 
     began = time.perf_counter()
@@ -84,41 +81,28 @@ def convert(
         given[name] = parse_size(given[name])
     if "ranks" in given:
         given["ranks"] = parse_group(given["ranks"], MOST_NPUS)
-    conversion = Conversion(
-        Path(source.path),
-        Path(output),
-        source.kind,
-        to,
-        source.hints(),
-        given,
-    )
-    conversion.check()
+    hints = source.hints()
 
-    def work(report: Progress) -> Algorithm:
-        return conversion.read(report)
+    def work(report: Tracker) -> Converted:
+        return run(
+            source.path,
+            output,
+            read_as=source.kind,
+            write_as=to,
+            hints=hints,
+            options=given,
+            progress=report,
+        )
 
-    algorithm = progress.run("reading", work)
-    with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
-        size = conversion.write(algorithm)
+    done = progress.run("reading", work)
     seconds = time.perf_counter() - began
     if as_json:
-        say_json(
-            {
-                "path": source.path,
-                "output": output,
-                "from": conversion.source_format,
-                "to": conversion.target_format,
-                **described(algorithm),
-                "ranks": ranks_of(algorithm),
-                "verified": True,
-                "stored_bytes": size,
-                "conversion_s": seconds,
-            }
-        )
+        paths = {"path": source.path, "output": output}
+        say_json({**paths, **done.to_dict(), "conversion_s": seconds})
         return
     some = f"{len(given['ranks'])} of " if "ranks" in given else ""
     say(
-        f"{source.path} ({conversion.source_format}) -> {output} ({conversion.target_format}): "
-        f"{some}{ranks_of(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
-        f"{size:,} B in {seconds:.2f} s"
+        f"{source.path} ({done.source_format}) -> {output} ({done.target_format}): "
+        f"{some}{done.ranks} ranks, {len(done.algorithm):,} transfers, verified; "
+        f"{done.stored_bytes:,} B in {seconds:.2f} s"
     )

@@ -17,8 +17,10 @@ from weft.cli.options import (
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
+    from pathlib import Path
+
     from weft.collective import Plan
+    from weft.progress import Tracker
     from weft.result import Result
 
 
@@ -84,21 +86,20 @@ def synth(
       weft synth mesh:8x8 --plan groups.yaml
       weft synth mesh:100x100 all-gather --size 10GiB --chunks 1 -o all-gather.weft
     """  # noqa: D301 - click reads the control character
-    from weft.api import synthesize
     from weft.cli import progress
     from weft.cli.report import print_tables
-    from weft.documents import link_target
+    from weft.synthesis import synthesize
     from weft.units import parse_size
 
     target = None if output is None else _Output(output)
     align = parse_size(alignment)
 
-    def work(report: Progress) -> Result:
+    def work(report: Tracker) -> Result:
         topology = network.load()
         plan = demands.load(topology, align)
         if target is not None:
             target.check_demands(plan)
-        return synthesize(
+        result = synthesize(
             topology,
             plan.collectives,
             chunks=plan.chunks,
@@ -109,13 +110,14 @@ def synth(
             switching=switching,  # type: ignore[arg-type]
             progress=report,
             method=method,
-            scratch=None if target is None else link_target(target.path).parent,
+            scratch=None if target is None else target.folder,
         )
+        if target is not None:
+            report.enter("writing")
+            result.save(target.path)
+        return result
 
     result = progress.run("reading", work)
-    if target is not None:
-        with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
-            result.save(target.path)
     stored = None if target is None else target.bytes()
     if as_json:
         say_json(result.to_dict() | {"output": output, "stored_bytes": stored})
@@ -143,6 +145,13 @@ class _Output:
             check_new_file(self.path)
         else:
             check_replaceable(self.path, chakra.TRACE_NAME)
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which it comes to lie."""
+        from weft.documents import link_target
+
+        return link_target(self.path).parent
 
     def check_demands(self, plan: Plan) -> None:
         """Raise if traces surely cannot hold what these collectives take."""

@@ -17,7 +17,8 @@ from weft.cost import CostModel
 from weft.engine.occupied import Occupied
 from weft.engine.routing import Routed, routed
 from weft.errors import InputError, unknown_name
-from weft.topology import Topology, load_topology
+from weft.topology import Topology
+from weft.topology.load import as_topology
 from weft.units import PS_PER_US
 
 Order = Literal["plan", "fifo"]
@@ -180,8 +181,7 @@ def simulate(
         raise unknown_name("order", order, get_args(Order))
     if reducer is not None and reducer < 1:
         raise InputError(f"an NPU that adds {reducer} B/s; expected 1 B/s or more")
-    if isinstance(topology, str):
-        topology = load_topology(topology)
+    topology = None if topology is None else as_topology(topology)
     own = algorithm.timed and (topology is None or topology is algorithm.topology)
     has_plan = own and cost == algorithm.cost
     if order == "plan" and not has_plan:

@@ -165,6 +165,11 @@ class Report:
         )
 
     @property
+    def time_us(self) -> float:
+        """When the last row ended, in microseconds."""
+        return self.run.time_us
+
+    @property
     def efficiency(self) -> float:
         """Lower bound over time; 1 when nothing need move."""
         return self.bound.time / self.run.time if self.run.time else 1.0

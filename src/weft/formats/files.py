@@ -129,11 +129,15 @@ def write(
     *,
     kind: str | None = None,
     options: Mapping[str, Any] | None = None,
-) -> None:
-    """Write an algorithm; the format follows from the path's ending unless `kind` names it."""
+) -> str:
+    """Write an algorithm; the format follows from the path's ending unless `kind` names it.
+
+    Gives the format's name.
+    """
     path = Path(path)
-    target = known_format(kind or by_suffix(path))
-    target.write(algorithm, path, **(options or {}))
+    name = kind or by_suffix(path)
+    known_format(name).write(algorithm, path, **(options or {}))
+    return name
 
 
 def by_suffix(path: Path) -> str:

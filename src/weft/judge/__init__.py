@@ -15,9 +15,9 @@ from weft.judge.repaired_exchange import judge_repaired_exchange
 from weft.judge.rounds import judge_rounds
 from weft.judge.symmetric import judge_symmetric
 from weft.judge.table import judge_table
-from weft.judge.verdict import Verdict
+from weft.judge.verdict import Verdict, WrongAlgorithmError
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["Verdict", "WrongAlgorithmError", "verify"]
 
 
 def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> Verdict:

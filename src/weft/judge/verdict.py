@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from weft.errors import FormatError
+
 Kind = Literal[
     "structure",
     "route",
@@ -62,3 +64,11 @@ class Verdict:
             "chunk": self.chunk,
             "npu": self.npu,
         }
+
+
+class WrongAlgorithmError(FormatError):
+    """What must be right to go on is wrong; `verdict` has what the judge says."""
+
+    def __init__(self, message: str, verdict: Verdict | None = None) -> None:
+        super().__init__(message)
+        self.verdict = verdict

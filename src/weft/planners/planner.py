@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 
 from weft.algorithm import Algorithm
 from weft.planners.chunking import climb, options
@@ -98,3 +99,10 @@ def add(*planners: Planner) -> None:
 def method_names() -> tuple[str, ...]:
     """What ``--method`` takes: ``auto``, and the name of every planner."""
     return (AUTO, *PLANNERS)
+
+
+def is_file(method: str) -> bool:
+    """Whether a method is a file or a folder of traces; names of methods have no dots."""
+    return method not in method_names() and (
+        "/" in method or "." in method or Path(method).exists()
+    )

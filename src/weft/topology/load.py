@@ -81,3 +81,8 @@ def _is_path(text: str | os.PathLike[str]) -> bool:
         return Path(text).is_file()
     except (OSError, ValueError):
         return False
+
+
+def as_topology(topology: Topology | str | os.PathLike[str]) -> Topology:
+    """A network, or the one that `load_topology` makes of a spec or a path."""
+    return topology if isinstance(topology, Topology) else load_topology(topology)
