@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,21 +13,23 @@ A = TypeVar("A", bound=NDArray[Any])
 
 
 class Value:
-    """Base of frozen dataclasses: arrays are read-only, cached properties stay behind.
+    """Base of frozen dataclasses: arrays and dicts are read-only, cached properties stay behind.
 
     A cached property may hold an object of the core, which cannot be pickled, and is computed
-    again where it is needed. Arrays are given out as read-only views: nothing is copied, and
-    pickling, which forgets that an array was read-only, does not make it writable.
+    again where it is needed. Arrays and dicts are given out as read-only views: nothing is
+    copied, and pickling, which forgets that they were read-only, does not make them writable.
     """
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and value.flags.writeable:
                 vars(self)[name] = read_only(value)
+            elif isinstance(value, dict):
+                vars(self)[name] = MappingProxyType(value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            name: value
+            name: dict(value) if isinstance(value, MappingProxyType) else value
             for name, value in vars(self).items()
             if not isinstance(getattr(type(self), name, None), cached_property)
         }
