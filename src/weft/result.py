@@ -7,18 +7,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from weft.algorithm import Algorithm, Transfers
 from weft.bounds import Bound, lower_bound
 from weft.collective import Collective
+from weft.display import html_table, line, of_bound, title_of
 from weft.errors import InputError
 from weft.judge import Verdict
 from weft.progress import interruptible
 from weft.topology.model import Topology
-from weft.units import PS_PER_US
+from weft.units import PS_PER_US, format_bandwidth, format_time
+from weft.values import Value
 
 
 @dataclass(frozen=True)
-class GroupResult:
+class GroupResult(Value):
     """How one of the collectives fares.
 
     Attributes
@@ -34,6 +38,10 @@ class GroupResult:
     collective: Collective
     time: int
     bound: Bound
+
+    def __repr__(self) -> str:
+        title = title_of([self.collective])
+        return line(self, f"{title}: {format_time(self.time)}", of_bound(self.efficiency))
 
     @property
     def time_us(self) -> float:
@@ -79,7 +87,7 @@ class GroupResult:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Value):
     """An algorithm for one collective or several, with the judge's verdict and a lower bound.
 
     Attributes
@@ -98,6 +106,32 @@ class Result:
     verdict: Verdict
     bound: Bound
     synthesis_s: float
+
+    def __repr__(self) -> str:
+        figures = f"{self.algorithm.title}: {format_time(self.algorithm.time)}"
+        return line(self, figures, of_bound(self.efficiency), self._word)
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            self.algorithm.title,
+            (
+                ("time", format_time(self.algorithm.time)),
+                ("lower bound", f"{format_time(self.bound.time)}, {self.bound.kind}"),
+                ("", of_bound(self.efficiency)),
+                ("bus bandwidth", format_bandwidth(self.busbw_GBps * 1e9)),
+                ("transfers", f"{len(self.algorithm):,}"),
+                ("method", self.algorithm.provenance.get("method", "")),
+                ("verdict", self._word),
+            ),
+        )
+
+    @property
+    def _word(self) -> str:
+        return "verified" if self.verified else f"WRONG: {self.verdict.violation}"
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The transfers for a data frame: see `Algorithm.to_columns`."""
+        return self.algorithm.to_columns()
 
     @property
     def collective(self) -> Collective:

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from weft.algorithm.transfers import Routes, Transfers
+from weft.display import line
+from weft.values import Value
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
 
 
-class CompactRows(ABC):
+class CompactRows(Value, ABC):
     """The timed rows of an algorithm for one collective, in a few bytes a row or fewer.
 
     They mean nothing without the algorithm's network, cost model and collective, so each method
@@ -19,6 +21,9 @@ class CompactRows(ABC):
     """
 
     timed = True
+
+    def __repr__(self) -> str:
+        return line(self, f"{len(self):,} rows")
 
     @abstractmethod
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from weft.algorithm.unnamed import UnnamedFile
 from weft.errors import InputError
 from weft.topology.model import Topology
 from weft.topology.twins import twin_links
+from weft.units import format_size
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 LOG_BEGINS = 64
 """Bytes that are left free before a log in a file: for what else is to be said of it."""
 _NO_TIMES = np.empty(0, dtype=np.int64)
+MOST_PICKLED = 1 << 30
+"""Bytes of a log in a file that are pickled or copied."""
 NARROW_CHUNKS = 1 << 16
 """Up to so many chunks a chunk's number takes two bytes in the log; beyond, four."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RoundLog(CompactRows):
     """What every link of a network without switches carries in every round of an All-Gather.
 
@@ -70,6 +73,18 @@ class RoundLog(CompactRows):
     offsets: NDArray[np.int64]
     phases: int = 1
     file: UnnamedFile | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The log goes along as bytes; one beyond memory must be saved to be handed on."""
+        state = super().__getstate__()
+        if isinstance(self.log, LogFile):
+            if self.log.nbytes > MOST_PICKLED:
+                raise InputError(
+                    f"a log of {format_size(self.log.nbytes)} is too large to pickle or copy; save "
+                    "the algorithm as a .weft file, and load that"
+                )
+            state |= {"log": np.asarray(self.log), "file": None}
+        return state
 
     @property
     def rounds(self) -> int:

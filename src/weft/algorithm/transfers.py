@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.display import html_table, line
+from weft.units import PS_PER_US
+from weft.values import Value
+
 
 class Buffer(IntEnum):
     """The buffers a place can lie in. A chunk's HOME is where it lies in an in-place buffer."""
@@ -21,6 +25,7 @@ class Buffer(IntEnum):
 
 
 PLACE_BITS = 29
+_SHOWN_ROWS = 10
 
 
 def place(buffer: Buffer, index: int) -> int:
@@ -45,7 +50,7 @@ def _in_scratch(places: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Routes:
+class Routes(Value):
     """The links each route crosses, in order: route ``r`` is ``links[offsets[r]:offsets[r+1]]``.
 
     On a network without switches a route is a link, with the link's number.
@@ -56,6 +61,9 @@ class Routes:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return line(self, f"{len(self):,} over {len(self.links):,} links")
 
     @property
     def are_links(self) -> bool:
@@ -109,7 +117,7 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Transfers:
+class Transfers(Value):
     """Rows in an order in which they could run one after the other.
 
     The logical layer. Row ``i`` reads its chunk at a place on `src` as the rows before it left
@@ -151,6 +159,15 @@ class Transfers:
     def __len__(self) -> int:
         return len(self.chunk)
 
+    def __repr__(self) -> str:
+        return line(self, f"{len(self):,} rows", "" if self.timed else "untimed")
+
+    def _repr_html_(self) -> str:
+        columns = self.selected(np.arange(min(len(self), _SHOWN_ROWS))).to_columns()
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        more = f"{len(self) - _SHOWN_ROWS:,} more rows" if len(self) > _SHOWN_ROWS else ""
+        return html_table(f"{len(self):,} transfers", rows, list(columns), more)
+
     @property
     def timed(self) -> bool:
         return self.start is not None
@@ -159,6 +176,16 @@ class Transfers:
         """The columns that are there, by name."""
         pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
         return {name: column for name, column in pairs if column is not None}
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The columns for a data frame, units in their names; those that are there.
+
+        Explicit dependencies are left out, since a row may have any number of them.
+        """
+        given = {name: c for name, c in self.columns().items() if not name.startswith("dep")}
+        for name in given.keys() & {"start", "end"}:
+            given[name] = given[name] / PS_PER_US  # type: ignore[operator]
+        return {f"{n}_us" if n in ("start", "end") else n: column for n, column in given.items()}
 
     def reordered(self, order: NDArray[np.intp]) -> Transfers:
         """The same rows in another order, in which none waits for a later one."""
