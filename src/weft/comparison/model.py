@@ -156,15 +156,9 @@ class Row(Value):
     alone: Outcome | None = None
 
     def __repr__(self) -> str:
-        return line(
-            self,
-            f"{format_size(self.size)}: {WEFT} {format_time(self.weft.time)}",
-            *(
-                f"{n} {format_time(r.time)}"
-                for n, r in self.runs.items()
-                if n == self.best_baseline
-            ),
-        )
+        best = self.best_baseline
+        beside = "" if best is None else f"{best} {format_time(self.runs[best].time)}"
+        return line(self, f"{format_size(self.size)}: {WEFT} {format_time(self.weft.time)}", beside)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The figures of each algorithm; what does not apply is not there."""

@@ -6,13 +6,14 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
 from weft.cost import LatencyModel, Switching
+from weft.display import line
 from weft.errors import InputError, WeftError
 from weft.formats.chakra._columns import TAGS
 from weft.progress import ProgressHook, Tracker, interruptible, run
@@ -79,6 +80,13 @@ class Lowering:
     algorithms: dict[Job, Template]
     kept: dict[str, int]
     first_tags: Sequence[NDArray[np.int64]]
+
+    def __repr__(self) -> str:
+        where = f"{self.workload.folder / self.workload.prefix} on {self.topology.title}"
+        return line(self, f"{where}: {self.lowered:,} collectives lowered", f"{self.ranks:,} ranks")
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError("a Lowering cannot be pickled or copied; hand on the traces that it saves")
 
     @property
     def lowered(self) -> int:
