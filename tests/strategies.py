@@ -191,7 +191,9 @@ class Case:
         return (
             f"Case(Topology.from_links('{net.name}', {net.npus}, {', '.join(map(str, links))}, "
             f"switches={net.switches}).without(npus={sorted(net.removed)})"
-            f".with_switches(buffers={net.buffers}, copying={sorted(net.copying)}), {job!r}, "
+            f".with_switches(buffers={dict(net.buffers)}, copying={sorted(net.copying)}), "
+            f"Collective({job.kind!r}, {job.group}, {job.size}, {job.chunks_per_share}, "
+            f"{job.root}, {job.alignment}, {job.relay}), "
             f"{self.cost!r}, {self.seed})"
         )
 

@@ -12,13 +12,14 @@ from typing import Literal, get_args
 
 from weft import _core
 from weft.errors import unknown_name
+from weft.values import Value
 
 LatencyModel = Literal["pipelined", "blocking"]
 Switching = Literal["cut-through", "store-and-forward"]
 
 
 @dataclass(frozen=True)
-class CostModel:
+class CostModel(Value):
     """How α counts, and how a hop crosses switches.
 
     Attributes

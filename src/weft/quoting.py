@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 MOST_QUOTED = 80
 _MOST_SAID = 2000  # a path may have 4096 characters, and little use
 
@@ -22,6 +24,13 @@ def brief(found: object, most: int = MOST_QUOTED) -> str:
 def quoted(found: object) -> str:
     """The beginning of what was found, in quotes: for messages."""
     return f"'{brief(found)}'"
+
+
+def counted(numbers: Mapping[str, int]) -> str:
+    """``4 NPUs, 1 switch``: what there is of each, without what there is none of."""
+    plural = {name: f"{name}es" if name.endswith("ch") else f"{name}s" for name in numbers}
+    words = (f"{n} {name if n == 1 else plural[name]}" for name, n in numbers.items() if n)
+    return ", ".join(words)
 
 
 def sentence(text: str) -> str:

@@ -81,6 +81,14 @@ def parse_flops(text: str) -> int:
     return _whole(value * _DECIMAL[match[1].lower()], text, "rate", MAX_FLOPS)
 
 
+def parse_share(text: str | float) -> Fraction:
+    """A positive factor such as ``50%`` or ``0.5``."""
+    value, unit = _split(text, "share", "50%")
+    if unit not in ("", "%") or value <= 0:
+        raise InputError(f"share {quoted(text)} is not more than 0; write it like 50% or 0.5")
+    return value / 100 if unit else value
+
+
 def _split(text: str | float, what: str, example: str) -> tuple[Fraction, str]:
     match = _NUMBER.fullmatch(str(text))
     if not match:
@@ -131,6 +139,11 @@ def format_time(time_ps: float) -> str:
         if time_ps >= power:
             return f"{time_ps / power:.6g}{unit}"
     return f"{time_ps:.0f}ps"
+
+
+def format_share(share: Fraction) -> str:
+    """A factor in percent."""
+    return f"{float(share * 100):.6g}%"
 
 
 def exact_size(size: int) -> str:

@@ -19,13 +19,13 @@ from weft.errors import FormatError, InputError, TopologyError
 from weft.topology import (
     Topology,
     load_topology,
-    parse_link_removal,
     parse_topology,
     summarize,
     write_topology,
 )
 from weft.topology import summary as summary_module
 from weft.topology.builders import ALSO_CALLED
+from weft.topology.links import find_links
 
 GB_S = 10**9
 
@@ -60,10 +60,10 @@ def test_load_takes_failures_out() -> None:
 
 def test_link_removal() -> None:
     ring = parse_topology("ring:4")
-    assert parse_link_removal("3-0", ring) == [(3, 0), (0, 3)]
-    assert parse_link_removal(" 3 > 0 ", ring) == [(3, 0)]
+    assert find_links(ring, "3-0", "remove")[0] == [(0, 3), (3, 0)]
+    assert find_links(ring, " 3 > 0 ", "remove")[0] == [(3, 0)]
     one_way = ring.without(links=[(3, 0)])
-    assert parse_link_removal("3-0", one_way) == [(0, 3)]
+    assert find_links(one_way, ["3-0"], "remove")[0] == [(0, 3)]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_link_removal() -> None:
 )
 def test_wrong_link_removal(text: str, message: str) -> None:
     with pytest.raises(TopologyError) as caught:
-        parse_link_removal(text, parse_topology("ring:4"))
+        parse_topology("ring:4").without(links=[text])
     assert message in str(caught.value)
 
 

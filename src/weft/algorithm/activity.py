@@ -13,7 +13,8 @@ from weft.algorithm.compact import CompactRows
 from weft.algorithm.model import Algorithm
 from weft.algorithm.transfers import Transfers
 from weft.errors import InputError
-from weft.topology.model import Topology, node_name
+from weft.topology.links import node_name
+from weft.topology.model import Topology
 from weft.units import PS_PER_US
 
 Numbers = NDArray[np.int64]

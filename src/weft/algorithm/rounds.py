@@ -19,7 +19,6 @@ from weft.algorithm.transfers import Routes, Transfers
 from weft.algorithm.unnamed import UnnamedFile
 from weft.errors import InputError
 from weft.topology.model import Topology
-from weft.topology.twins import twin_links
 from weft.units import format_size
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ class _Costs:
 
     @cached_property
     def twins(self) -> NDArray[np.int32]:
-        twins = twin_links(self.topology)
+        twins = self.topology.reverse_links
         if twins is None:
             raise InputError(f"{self.topology.name}: some links have none the other way for sums")
         return twins

@@ -12,7 +12,7 @@ from weft.algorithm import Activity
 from weft.cli.printing import cell
 from weft.cli.report import print_whole
 from weft.collective import format_group
-from weft.topology.model import titled
+from weft.topology.links import titled
 from weft.units import PS_PER_US, format_size, format_time
 
 _MOST_GROUPS = 8

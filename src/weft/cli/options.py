@@ -24,12 +24,18 @@ class NetworkOptions:
     latency: str | None
     without_link: tuple[str, ...]
     without_npu: tuple[int, ...]
+    degrade_link: tuple[str, ...]
 
     def load(self) -> Topology:
         from weft.topology import load_topology
 
         return load_topology(
-            self.spec, self.bandwidth, self.latency, self.without_link, self.without_npu
+            self.spec,
+            self.bandwidth,
+            self.latency,
+            self.without_link,
+            self.without_npu,
+            self.degrade_link,
         )
 
 
@@ -120,6 +126,12 @@ def _with_network(spec_parameter: _Decorator) -> _Decorator:
         @click.option(
             "--without-npu", multiple=True, type=int, metavar="N", help="A failed NPU; repeatable."
         )
+        @click.option(
+            "--degrade-link",
+            multiple=True,
+            metavar="A-B=SPEED",
+            help="A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",
+        )
         @functools.wraps(command)
         def wrapped(
             *,
@@ -128,12 +140,14 @@ def _with_network(spec_parameter: _Decorator) -> _Decorator:
             latency: str | None,
             without_link: tuple[str, ...],
             without_npu: tuple[int, ...],
+            degrade_link: tuple[str, ...],
             **others: Any,
         ) -> None:
+            changes = (bandwidth, latency, without_link, without_npu, degrade_link)
             network = None
             if spec is not None:
-                network = NetworkOptions(spec, bandwidth, latency, without_link, without_npu)
-            elif bandwidth or latency or without_link or without_npu:
+                network = NetworkOptions(spec, *changes)
+            elif any(changes):
                 raise InputError("options for links and NPUs go with --topology")
             command(network=network, **others)
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from weft.cli.printing import cell
 from weft.collective import Collective, format_group
 from weft.result import GroupResult, Result
-from weft.topology.model import titled
+from weft.topology.links import titled
 from weft.units import PS_PER_US, format_size, format_time
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def _print_table(summary: TopologySummary) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from weft.topology.model import titled
+    from weft.topology.links import titled
 
     table = Table(title=cell(titled(summary.name, summary.changes)), show_header=False)
     for row in _rows(summary):

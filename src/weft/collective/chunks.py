@@ -8,9 +8,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from weft.quoting import counted
+from weft.units import format_size
+from weft.values import Value
+
 
 @dataclass(frozen=True, eq=False)
-class Sets:
+class Sets(Value):
     """Sets of NPUs: set ``s`` is ``members[offsets[s]:offsets[s + 1]]``, ascending."""
 
     offsets: NDArray[np.int64]
@@ -60,8 +64,8 @@ class Ends:
         return bool(alone[self.pre].all() and alone[self.post].all())
 
 
-@dataclass(frozen=True, eq=False)
-class Chunks(Ends):
+@dataclass(frozen=True, eq=False, repr=False)
+class Chunks(Value, Ends):
     """A columnar table of chunks with their pre- and postconditions.
 
     Sets of NPUs are stored once and named by number, so that ten thousand chunks that all go
@@ -99,6 +103,10 @@ class Chunks(Ends):
 
     def __len__(self) -> int:
         return len(self.bytes)
+
+    def __repr__(self) -> str:
+        size = format_size(int(self.bytes.sum()))
+        return f"<Chunks: {counted({'chunk': len(self)}) or 'none'}, {size} in all>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Chunks):

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from weft.collective.chunks import Chunks, cut
 from weft.collective.patterns import PATTERNS, Pattern
 from weft.errors import InputError, unknown_name
-from weft.units import MAX_BYTES
+from weft.quoting import counted
+from weft.units import MAX_BYTES, format_size
+from weft.values import Value, read_only
 
 MAX_CHUNKS = 1 << 28
 DEFAULT_ALIGNMENT = 16
 
 
-@dataclass(frozen=True)
-class Collective:
+@dataclass(frozen=True, repr=False)
+class Collective(Value):
     """One demand: a pattern among a group.
 
     Attributes
@@ -85,6 +87,14 @@ class Collective:
         if self.root is not None and self.root not in self.group:
             raise InputError(f"{self.kind}: root {self.root} is not an NPU of the group")
 
+    def __repr__(self) -> str:
+        root = "" if self.root is None else f", root {self.root}"
+        cut = counted({"chunk": self.chunks_per_share})
+        return (
+            f"<Collective {self.kind} of {format_size(self.size)} among "
+            f"{counted({'NPU': self.ranks})}{root}, {cut} per share>"
+        )
+
     def _check_parts(self) -> None:
         if self.parts is not None and self.pattern.any_cut:
             self._check_cut(self.parts)
@@ -144,7 +154,7 @@ class Collective:
     @cached_property
     def piece_bytes(self) -> NDArray[np.int64]:
         """Bytes of the pieces of one buffer, empty ones too, for patterns known by name."""
-        return np.diff(self._marks)
+        return read_only(np.diff(self._marks))
 
     @cached_property
     def largest_chunk(self) -> int:

@@ -19,7 +19,6 @@ from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule, transfers_of
 from weft.reachability import unreachable
 from weft.topology.model import Topology
-from weft.topology.twins import twin_links
 
 MOST_SEARCHED = 1 << 22
 """Transfers: where a plan has more, no other is searched for."""
@@ -108,9 +107,9 @@ def scatter_and_gather(problem: Problem, spread: Spread) -> list[Schedule]:
     """
     topology = problem.topology
     gather = spread(problem, topology, _as(problem, "all-gather"))
-    twin = None if topology.copying else twin_links(topology)
-    if twin is not None:
-        return [gather.backwards(twin), gather]
+    reverse = None if topology.copying else topology.reverse_links
+    if reverse is not None:
+        return [gather.backwards(reverse), gather]
     return [backwards(problem, _as(problem, "reduce-scatter"), spread), gather]
 
 

@@ -59,20 +59,20 @@ class Schedule:
         """When the last slot ends."""
         return int(self.end.max(initial=0))
 
-    def backwards(self, twin: NDArray[np.int32] | None = None) -> Schedule:
+    def backwards(self, reverse: NDArray[np.int32] | None = None) -> Schedule:
         """The same run back in time on the network with every link turned round.
 
         A copy that spread a chunk becomes a partial sum on its way to where the chunk came
-        from. With `twin` (see `twin_links`) the links are those of the same network.
+        from. With `reverse` (see `Topology.reverse_links`) the links are those of the same network.
         """
         order = np.argsort(-self.end, kind="stable")
         last = self.time
         route = self.route[order]
         # Where there are switches, the few routes in use may happen to be the first links.
-        if self.routes.are_links and twin is not None and len(self.routes) == len(twin):
-            routes, route = self.routes, twin[route]
+        if self.routes.are_links and reverse is not None and len(self.routes) == len(reverse):
+            routes, route = self.routes, reverse[route]
         else:
-            routes = _reversed_routes(self.routes, twin)
+            routes = _reversed_routes(self.routes, reverse)
         return Schedule(
             self.chunk[order],
             self.dst[order],
@@ -200,10 +200,10 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
     )
 
 
-def _reversed_routes(routes: Routes, twin: NDArray[np.int32] | None) -> Routes:
-    """Every route with its links in the opposite order (and replaced by their twins)."""
+def _reversed_routes(routes: Routes, reverse: NDArray[np.int32] | None) -> Routes:
+    """Every route with its links in the opposite order (and replaced by those that run back)."""
     lengths = np.diff(routes.offsets)
     position = np.arange(len(routes.links)) - np.repeat(routes.offsets[:-1], lengths)
     mirrored = np.repeat(routes.offsets[1:], lengths) - 1 - position
     links = routes.links[mirrored]
-    return Routes(routes.offsets, links if twin is None else twin[links])
+    return Routes(routes.offsets, links if reverse is None else reverse[links])

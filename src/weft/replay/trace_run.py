@@ -14,7 +14,7 @@ from weft import _core
 from weft.cost import CostModel
 from weft.display import html_table, line
 from weft.replay.recorded import KINDS, RecordedGraph, RecordedRun
-from weft.topology.model import node_name
+from weft.topology.links import node_name
 from weft.units import PS_PER_NS, PS_PER_US, format_time
 from weft.values import Value
 

@@ -4,7 +4,6 @@ from weft.topology.builders import DEFAULT_BANDWIDTH, DEFAULT_LATENCY, parse_top
 from weft.topology.files import read_topology, write_topology
 from weft.topology.load import load_topology
 from weft.topology.model import Topology
-from weft.topology.removal import parse_link_removal
 from weft.topology.summary import Speed, TopologySummary, summarize
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "Topology",
     "TopologySummary",
     "load_topology",
-    "parse_link_removal",
     "parse_topology",
     "read_topology",
     "summarize",

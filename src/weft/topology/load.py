@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from weft.errors import InputError
+from weft.quoting import quoted
 from weft.topology.builders import check_speeds, is_known, override_links, parse_topology
 from weft.topology.files import SUFFIXES, read_topology
+from weft.topology.links import find_links
 from weft.topology.model import Topology
-from weft.topology.removal import parse_link_removal
 from weft.units import parse_bandwidth, parse_latency
 
 
@@ -20,6 +21,7 @@ def load_topology(
     latency: str | Sequence[int] | None = None,
     without_links: Iterable[str] = (),
     without_npus: Iterable[int] = (),
+    degraded_links: Iterable[str] = (),
 ) -> Topology:
     """The network a user asks for.
 
@@ -35,6 +37,8 @@ def load_topology(
         Failed links, such as ``3-4``, ``3>4`` or ``0-s1``.
     without_npus
         Failed NPUs; all others keep their numbers.
+    degraded_links
+        Slower links, such as ``3-4=50%`` (of their bandwidth) or ``0>s1=25GB/s``.
     """
     rates = _each(bandwidth, parse_bandwidth)
     times = _each(latency, parse_latency)
@@ -44,11 +48,25 @@ def load_topology(
         topology = override_links(read_topology(spec_or_path), rates, times)
     else:
         topology = parse_topology(str(spec_or_path), bandwidth=rates, latency=times)
-    pairs = {pair for text in without_links for pair in parse_link_removal(text, topology)}
-    if pairs:
-        topology = topology.without(links=sorted(pairs))
-    gone = list(without_npus)
-    return topology.without(npus=gone) if gone else topology
+    lost, gone = list(without_links), list(without_npus)
+    if lost or gone:
+        topology = topology.without(links=lost, npus=gone)
+    for text in degraded_links:
+        topology = _degraded(topology, text)
+    return topology
+
+
+def _degraded(topology: Topology, text: str) -> Topology:
+    """The network with one link as slow as ``3-4=50%`` or ``3-4=25GB/s`` says."""
+    link, _, speed = (part.strip() for part in text.partition("="))
+    if not speed:
+        raise InputError(
+            f"degraded link {quoted(text)} says no speed; write it like 3-4=50% or 3>4=25GB/s"
+        )
+    if speed.endswith("%"):
+        return topology.scaled(link, speed)
+    pairs, _ = find_links(topology, link, "degrade")
+    return topology.with_link(*pairs[0], bandwidth=speed, both=len(pairs) > 1)
 
 
 def _each(values: str | Sequence[int] | None, parse: Callable[[str], int]) -> Sequence[int] | None:

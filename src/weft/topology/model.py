@@ -3,44 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weft import _core
 from weft.errors import TopologyError
-from weft.units import MAX_BYTES, parse_bandwidth, parse_latency
+from weft.notebook import html_table
+from weft.quoting import brief, counted
+from weft.topology.links import (
+    Links,
+    Pair,
+    Quantity,
+    bandwidths,
+    connection_names,
+    find_links,
+    latencies,
+    losses,
+    node_name,
+    node_number,
+    reverse_links,
+    titled,
+)
+from weft.units import (
+    MAX_BANDWIDTH,
+    MAX_BYTES,
+    PS_PER_US,
+    format_bandwidth,
+    format_share,
+    format_time,
+    parse_share,
+)
+from weft.values import Value, read_only
+
+if TYPE_CHECKING:
+    import networkx
 
 _UNLIMITED = 2**63 - 1  # as in cpp/base/cost.h
 MAX_DIMENSIONS = 64
-
-
-_LOST = "without "
-_MOST_NAMED = 6  # in a title
-
-
-def titled(name: str, changes: Sequence[str]) -> str:
-    """A network's name and what was changed in it; of many changes only some."""
-    lost = [change.removeprefix(_LOST) for change in changes if change.startswith(_LOST)]
-    other = [change for change in changes if not change.startswith(_LOST)]
-    words = [_LOST + _some(lost)] * bool(lost) + [_some(other)] * bool(other)
-    return " ".join([name, ", ".join(words)]).rstrip()
-
-
-def _some(words: Sequence[str]) -> str:
-    """All of a few; of many the first, and how many more there are."""
-    if len(words) <= _MOST_NAMED:
-        return ", ".join(words)
-    shown = words[: _MOST_NAMED - 1]
-    return f"{', '.join(shown)} and {len(words) - len(shown)} more"
-
-
-def node_name(node: int, npus: int) -> str:
-    """What people call a node: an NPU's number, or ``s0`` for the first switch after the NPUs."""
-    return str(node) if node < npus else f"s{node - npus}"
+_COLUMNS = ("src", "dst", "bandwidth", "latency")
 
 
 def check_dimensions(name: str, sizes: Sequence[int], npus: int) -> None:
@@ -54,30 +59,16 @@ def check_dimensions(name: str, sizes: Sequence[int], npus: int) -> None:
         )
 
 
-def _quantities(name: str, what: str, unit: str, values: ArrayLike) -> NDArray[np.int64]:
-    """Numbers in Weft's own units, from whole numbers or texts with a unit."""
-    parse = {"bandwidth": parse_bandwidth, "latency": parse_latency}[what]
-    given = np.asarray(values)
-    if given.dtype.kind not in "iuf":  # texts, or some of them
-        given = np.asarray(values, dtype=object)
-        numbers = [parse(one) if isinstance(one, str) else one for one in given.reshape(-1)]
-        given = np.asarray(numbers).reshape(given.shape)
-    if given.dtype.kind not in "iuf":
-        raise TopologyError(f"{name}: a {what} is no number; expected {unit}")
-    if given.dtype.kind == "f":
-        wrong = given[~((given == np.floor(given)) & (np.abs(given) < 2.0**63))]
-        for value in wrong.reshape(-1)[:1].tolist():
-            raise TopologyError(f"{name}: {what} {value!r} is not a whole number of {unit}")
-    return given.astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Topology:
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology(Value):
     """NPUs, switches and the directed links between them.
 
     Nodes are numbered: NPUs ``0..npus-1``, then switches ``npus..npus+switches-1``. NPUs
     compute and hold chunks, switches forward. Links are directed; parallel ones are
     allowed. Numbers never change: a removed NPU leaves a gap.
+
+    A network does not change: its arrays are read-only, and `without`, `scaled`, `with_link`
+    and the like give another one.
 
     Attributes
     ----------
@@ -128,6 +119,34 @@ class Topology:
     whole: Topology | None = None
     changes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            if column.flags.writeable:  # whoever made it may still write to it
+                vars(self)[name] = column.copy()
+        super().__post_init__()
+
+    def __repr__(self) -> str:
+        counts = {"NPU": len(self.members), "switch": self.switches, "link": self.links}
+        return f"<Topology {brief(self.title)}: {counted(counts)}>"
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, object] = {
+            "NPUs": len(self.members),
+            "switches": self.switches,
+            "links": self.links,
+        }
+        speeds = (
+            ("bandwidth", self.bandwidth, format_bandwidth),
+            ("latency", self.latency, format_time),
+        )
+        for what, column, shown in speeds if self.links else ():
+            ends = dict.fromkeys((shown(int(column.min())), shown(int(column.max()))))
+            rows[what] = " to ".join(ends)
+        if self.changes:
+            rows["changed"] = titled("", self.changes).strip()
+        return html_table(self.name, rows)
+
     @classmethod
     def from_links(
         cls,
@@ -161,18 +180,20 @@ class Topology:
             If something is no network, such as a latency of 0.5e-6, which would be no whole
             number of picoseconds.
         """
-        heads = np.array(src, dtype=np.int32).reshape(-1)
-        shape = heads.shape
-        rates = _quantities(name, "bandwidth", "bytes per second, or '50GB/s'", bandwidth)
-        delays = _quantities(name, "latency", "picoseconds, or '0.5us'", latency)
+        tails = np.array(src, dtype=np.int32).reshape(-1)
+        columns = (
+            tails,
+            np.array(dst, dtype=np.int32).reshape(-1),
+            bandwidths(name, bandwidth, len(tails)),
+            latencies(name, latency, len(tails)),
+        )
+        for column in columns:
+            column.flags.writeable = False
         topology = cls(
             name,
             npus,
             switches,
-            heads,
-            np.array(dst, dtype=np.int32).reshape(-1),
-            np.array(np.broadcast_to(rates, shape)),
-            np.array(np.broadcast_to(delays, shape)),
+            *columns,
             dimensions=tuple(int(size) for size in dimensions),
             translates=translates,
         )
@@ -218,7 +239,7 @@ class Topology:
         """The NPUs that are there, ascending: the default process group."""
         present = np.ones(self.npus, dtype=bool)
         present[list(self.removed)] = False
-        return np.flatnonzero(present).astype(np.int32)
+        return read_only(np.flatnonzero(present).astype(np.int32))
 
     def check_members(self, npus: Iterable[int]) -> None:
         """Raise if one of these is not an NPU that is there."""
@@ -247,6 +268,12 @@ class Topology:
             self._buffer_column(),
             self._copies_column(),
         )
+
+    @cached_property
+    def reverse_links(self) -> NDArray[np.int32] | None:
+        """For each link one that runs the other way at the same speed; None if some have none."""
+        found = reverse_links(self)
+        return None if found is None else read_only(found)
 
     def _buffer_column(self) -> NDArray[np.int64]:
         """One number a switch; none at all where none is limited."""
@@ -308,28 +335,18 @@ class Topology:
             whole=self.whole if plain else None,
         )
 
-    def without(
-        self,
-        *,
-        links: Iterable[tuple[int, int]] = (),
-        npus: Iterable[int] = (),
-    ) -> Topology:
-        """The network after failures; all numbers stay what they were.
+    def without(self, *, links: Links = (), npus: Iterable[int] = ()) -> Topology:
+        """The network after failures; all numbers of nodes stay what they were.
 
         Parameters
         ----------
         links
-            Ordered pairs (source, destination): that direction goes, with all its parallels.
+            Such as ``["3-4", "0>s1"]``, or ordered pairs (source, destination): those
+            directions go, with all their parallels.
         npus
             NPUs that go, with every link that touches them.
         """
-        keep = np.ones(self.links, dtype=bool)
-        pairs = dict.fromkeys((int(source), int(destination)) for source, destination in links)
-        for source, destination in pairs:
-            hit = (self.src == source) & (self.dst == destination)
-            if not hit.any():
-                raise TopologyError(f"{self.name} has no link {source}>{destination} to remove")
-            keep &= ~hit
+        pairs, failed = find_links(self, links, "remove")
         gone = frozenset(int(npu) for npu in npus)
         for npu in sorted(gone):
             if not 0 <= npu < self.npus:
@@ -338,28 +355,141 @@ class Topology:
                 )
         lost = np.zeros(self.nodes, dtype=bool)
         lost[list(gone)] = True
-        keep &= ~(lost[self.src] | lost[self.dst])
+        keep = ~(failed | lost[self.src] | lost[self.dst])
         if len(gone | self.removed) == self.npus:
             raise TopologyError(f"{self.name}: no NPU is left")
         return replace(
             self,
-            src=self.src[keep],
-            dst=self.dst[keep],
-            bandwidth=self.bandwidth[keep],
-            latency=self.latency[keep],
+            **{name: getattr(self, name)[keep] for name in _COLUMNS},
             removed=self.removed | gone,
             translates=self.translates and bool(keep.all()) and not gone,
             whole=self if self.translates else self.whole,
-            changes=(*self.changes, *self._losses(pairs, gone)),
+            changes=(*self.changes, *losses(pairs, gone, self.npus)),
         )
 
-    def _losses(self, pairs: Collection[tuple[int, int]], npus: Iterable[int]) -> Iterator[str]:
-        """What goes, in words; both directions of a connection are one."""
-        for source, destination in pairs:
-            ends = self.node_name(source), self.node_name(destination)
-            if (destination, source) not in pairs:
-                yield f"{_LOST}{'>'.join(ends)}"
-            elif source < destination:
-                yield f"{_LOST}{'-'.join(ends)}"
-        for npu in sorted(npus):
-            yield f"{_LOST}NPU {npu}"
+    def scaled(self, links: Links, factor: float | str) -> Topology:
+        """The network with other bandwidths of some links, such as half of what they had.
+
+        Parameters
+        ----------
+        links
+            As in `without`.
+        factor
+            What their bandwidth is multiplied by: ``0.5`` or ``50%``.
+        """
+        share = parse_share(factor)
+        pairs, hit = find_links(self, links, "scale")
+        rates = self.bandwidth.copy()
+        for rate in np.unique(rates[hit]).tolist():
+            slower = round(rate * share)
+            if not 1 <= slower <= MAX_BANDWIDTH:
+                what = f"{format_share(share)} of {format_bandwidth(rate)}"
+                raise TopologyError(f"{self.name}: {what} is out of range")
+            rates[hit & (self.bandwidth == rate)] = slower
+        return self._changed(pairs, format_share(share), bandwidth=rates)
+
+    def with_link(
+        self,
+        src: int | str,
+        dst: int | str,
+        *,
+        bandwidth: Quantity | None = None,
+        latency: Quantity | None = None,
+        both: bool = True,
+    ) -> Topology:
+        """The network with a link more, or with another speed of one that it has.
+
+        Parameters
+        ----------
+        src, dst
+            Its ends: numbers of nodes, or ``s0`` for the first switch.
+        bandwidth, latency
+            As in `from_links`. A link that is there keeps what is not given; parallel ones
+            change together. A new one needs both.
+        both
+            Whether the same holds for the link that runs the other way.
+        """
+        tail, head = (node_number(self, end, "the link") for end in (src, dst))
+        for npu in sorted(self.removed & {tail, head}):
+            raise TopologyError(f"{self.name}: NPU {npu} was removed; no link can join it")
+        speed: dict[str, int] = {}
+        if bandwidth is not None:
+            speed["bandwidth"] = int(bandwidths(self.name, bandwidth))
+        if latency is not None:
+            speed["latency"] = int(latencies(self.name, latency))
+        pairs = [(tail, head), (head, tail)] if both else [(tail, head)]
+        hit = [(self.src == a) & (self.dst == b) for a, b in pairs]
+        new = [pair for pair, links in zip(pairs, hit, strict=True) if not links.any()]
+        if new and len(speed) < 2:
+            names = ", ".join(connection_names(new, self.npus))
+            raise TopologyError(
+                f"{self.name} has no link {names} yet; give it a bandwidth and a latency"
+            )
+        columns = {name: getattr(self, name).copy() for name in _COLUMNS}
+        for what, value in speed.items():
+            columns[what][np.any(hit, axis=0)] = value
+        ends = {"src": [a for a, _ in new], "dst": [b for _, b in new]}
+        for what, column in columns.items():
+            more = np.array(ends.get(what, [speed.get(what)] * len(new)), dtype=column.dtype)
+            columns[what] = np.append(column, more)
+        shown = {"bandwidth": format_bandwidth, "latency": format_time}
+        words = " and ".join(shown[what](value) for what, value in speed.items())
+        return self._changed(pairs, words, **columns)
+
+    def _changed(self, pairs: Sequence[Pair], speed: str, **columns: Any) -> Topology:
+        """The network with other columns: no longer, or no part of, one that translates."""
+        if all(np.array_equal(getattr(self, name), column) for name, column in columns.items()):
+            return self
+        words = (f"{name} at {speed}" for name in connection_names(pairs, self.npus))
+        changes = (*self.changes, *words)
+        network = replace(self, **columns, translates=False, whole=None, changes=changes)
+        network._check()
+        return network
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The links as a table that data frames take: ``pandas.DataFrame(t.to_columns())``."""
+        return {
+            "src": self.src,
+            "dst": self.dst,
+            "bandwidth_GBps": self.bandwidth / 1e9,
+            "latency_us": self.latency / PS_PER_US,
+        }
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: networkx.Graph[Any],
+        *,
+        name: str | None = None,
+        bandwidth: Quantity | None = None,
+        latency: Quantity | None = None,
+    ) -> Topology:
+        """Build a network from a graph of networkx; an undirected edge is a link each way.
+
+        Nodes are NPUs, or switches if they have ``kind="switch"``; ``removed=True`` marks NPUs
+        that have failed, ``buffer="64KiB"`` and ``multicast=True`` say what a switch can do. NPUs
+        that are called 0, 1, 2, ... keep these numbers; otherwise NPUs are numbered in the
+        graph's order of nodes. Switches follow in that order.
+
+        Parameters
+        ----------
+        graph
+            Its edges have a `bandwidth` and a `latency`, as in `from_links`.
+        name
+            By default the graph's own, or ``graph``.
+        bandwidth, latency
+            Of edges that say none.
+        """
+        from weft.topology.graphs import topology_of_graph
+
+        return topology_of_graph(graph, name, bandwidth, latency)
+
+    def to_networkx(self) -> networkx.MultiDiGraph[Any]:
+        """The same network for networkx, which `from_networkx` reads back to the same columns.
+
+        NPUs are nodes 0, 1, 2, ..., switches ``s0``, ``s1``, ...; a link's key is its number.
+        Edges have `bandwidth` in bytes per second and `latency` in picoseconds.
+        """
+        from weft.topology.graphs import graph_of_topology
+
+        return graph_of_topology(self)

@@ -18,13 +18,14 @@ from weft import _core
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.topology.model import Topology
+from weft.values import Value
 
 Npus = NDArray[np.integer[Any]]
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Translations:
+class Translations(Value):
     """The grid of a network with `Topology.translates`, and its directions.
 
     Directions are in order of dimension and step, which is that of `shift`.

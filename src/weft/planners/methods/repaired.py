@@ -32,7 +32,6 @@ from weft.planners.problem import Problem, Task
 from weft.planners.schedule import transfers_of
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
-from weft.topology.twins import twin_links
 from weft.units import CLOCK_PS
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
@@ -53,7 +52,7 @@ def can_repair(topology: Topology, demands: Sequence[Collective]) -> bool:
         and demand.group == tuple(topology.members.tolist())
         and demand.smallest_chunk > 0
         and 0 < failed < len(topology.members)  # so the first row of the plan is there for somebody
-        and (demand.kind in _ONE_WAY or twin_links(topology) is not None)
+        and (demand.kind in _ONE_WAY or topology.reverse_links is not None)
     )
 
 

@@ -24,7 +24,6 @@ from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.reachability import unreachable
 from weft.topology.model import Topology
-from weft.topology.twins import twin_links
 from weft.units import format_size
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce")
@@ -133,7 +132,7 @@ def why_not(topology: Topology, demands: Sequence[Collective]) -> str | None:
         return "plans collectives of all NPUs"
     if demand.parts is not None or demand.smallest_chunk == 0:
         return "plans shares that all have bytes"
-    if demand.kind != "all-gather" and twin_links(topology) is None:
+    if demand.kind != "all-gather" and topology.reverse_links is None:
         return f"plans {demand.kind} where every link has one of the same speed the other way"
     return None
 
