@@ -24,13 +24,13 @@ if TYPE_CHECKING:  # the names of `_HOMES`, for those who check types
     from weft.collective import Collective as Collective
     from weft.collective import Plan as Plan
     from weft.collective import layout_groups as layout_groups
-    from weft.collective import load_matrix as load_matrix
-    from weft.collective import load_pattern as load_pattern
-    from weft.collective import load_plan as load_plan
     from weft.collective.custom import Move as Move
     from weft.collective.custom import all_to_allv as all_to_allv
     from weft.collective.custom import custom as custom
     from weft.collective.custom import permutation as permutation
+    from weft.collective.files import load_matrix as load_matrix
+    from weft.collective.files import load_pattern as load_pattern
+    from weft.collective.files import load_plan as load_plan
     from weft.comparison import Comparison as Comparison
     from weft.comparison import compare as compare
     from weft.cost import CostModel as CostModel
@@ -50,15 +50,16 @@ if TYPE_CHECKING:  # the names of `_HOMES`, for those who check types
     from weft.synthesis import synthesize as synthesize
     from weft.topology import Topology as Topology
     from weft.topology import load_topology as load_topology
-    from weft.topology import write_topology as write_topology
+    from weft.topology.files import write_topology as write_topology
     from weft.workload import lower as lower
 
 _HOMES = {
     "weft.algorithm": "Algorithm Transfers",
     "weft.api": "Converted bound convert load save simulate verify",
     "weft.bounds": "Bound lower_bound",
-    "weft.collective": "Chunks Collective Plan layout_groups load_matrix load_pattern load_plan",
+    "weft.collective": "Chunks Collective Plan layout_groups",
     "weft.collective.custom": "Move all_to_allv custom permutation",
+    "weft.collective.files": "load_matrix load_pattern load_plan",
     "weft.comparison": "Comparison compare",
     "weft.cost": "CostModel",
     "weft.engine": "Report",
@@ -68,7 +69,8 @@ _HOMES = {
     "weft.progress": "Progress",
     "weft.result": "GroupResult Result",
     "weft.synthesis": "synthesize",
-    "weft.topology": "Topology load_topology write_topology",
+    "weft.topology": "Topology load_topology",
+    "weft.topology.files": "write_topology",
     "weft.workload": "lower",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -6,8 +6,10 @@ one touches no list. Installed packages add theirs by an entry point, scripts by
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import TypeVar
 
@@ -81,9 +83,26 @@ class Registry(Mapping[str, T]):
         return self._entries
 
     def _load_entry_points(self, group: str) -> None:
+        if not _may_have(group):
+            return
         from importlib.metadata import entry_points  # slow to import
 
         for point in entry_points(group=group):
             loaded = point.load()
             entry = loaded() if isinstance(loaded, type) else loaded
             self.add(point.name, entry, rank=getattr(entry, "rank", 0))
+
+
+def _may_have(group: str) -> bool:
+    """Whether some installed package may have entry points of a group: a quick look.
+
+    What is no folder, such as a zip file, is not looked into, and may.
+    """
+    name = group.encode()
+    for place in map(Path, sys.path):
+        if place.is_file():
+            return True
+        for file in place.glob("*.*-info/entry_points.txt"):
+            if name in file.read_bytes():
+                return True
+    return False

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from papers.compare import NETWORKS, write
+from weft.comparison.extent import rows_of
 
 from tests.examples import examples
 from tests.strategies import COSTS, group_collectives, networks, roomy, same
@@ -24,7 +25,6 @@ from weft.cli.comparison import notes
 from weft.collective import Collective, Plan, Request
 from weft.comparison import Comparison, Refusal, Row, Run, compare, parse_sizes
 from weft.comparison.alone import collided, side_by_side
-from weft.comparison.extent import rows_of
 from weft.comparison.files import draw_lines, picture_of
 from weft.cost import CostModel
 from weft.documents import check_new_file

@@ -87,7 +87,6 @@ def synth(
       weft synth mesh:100x100 all-gather --size 10GiB --chunks 1 -o all-gather.weft
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
-    from weft.cli.report import print_tables
     from weft.synthesis import synthesize
     from weft.units import parse_size
 
@@ -122,6 +121,8 @@ def synth(
     if as_json:
         say_json(result.to_dict() | {"output": output, "stored_bytes": stored})
     else:
+        from weft.cli.report import print_tables  # after the work: brings tables and colours
+
         print_tables(result, output, stored)
     if not result.verified:
         raise click.exceptions.Exit(1)

@@ -21,6 +21,8 @@ from weft.topology.model import Topology
 from weft.topology.presets import PRESETS
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_buffer
 
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Endings that make a name a file's, not a spec."""
 DEFAULT_BANDWIDTH = 50 * 10**9
 """B/s of every link when none is given: one 400 Gbit/s port."""
 DEFAULT_LATENCY = 500_000

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from weft.errors import InputError
 from weft.quoting import quoted
-from weft.topology.builders import check_speeds, is_known, override_links, parse_topology
-from weft.topology.files import SUFFIXES, read_topology
+from weft.topology.builders import SUFFIXES, check_speeds, is_known, override_links, parse_topology
 from weft.topology.links import find_links
 from weft.topology.model import Topology
 from weft.units import parse_bandwidth, parse_latency
@@ -44,6 +43,8 @@ def load_topology(
     times = _each(latency, parse_latency)
     _check_no_folder(spec_or_path)
     if _is_path(spec_or_path):
+        from weft.topology.files import read_topology  # brings parsers, which a spec needs not
+
         check_speeds(rates, times)
         topology = override_links(read_topology(spec_or_path), rates, times)
     else:
