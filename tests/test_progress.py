@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -92,19 +93,41 @@ def test_no_thread_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(lambda _: 7, None) == 7
 
 
+BIG = "big = weft.synthesize('mesh:32x32', 'all-gather', '1GiB', chunks=1, method='rounds')"
 LONG_CALLS = {
-    "synthesize": "weft.synthesize('mesh:24x24', 'all-to-all', '64MiB', chunks=1)",
-    "python": "run(forever, None)",
+    "synthesize": ("", "weft.synthesize('mesh:24x24', 'all-to-all', '64MiB', chunks=1)"),
+    "compare": ("", "weft.compare('mesh:16x16', 'all-reduce', '1KiB:1GiB')"),
+    "verify": (BIG, "while True: weft.verify(big.algorithm)"),
+    "simulate": (BIG, "while True: weft.simulate(big)"),
+    "save": (BIG, "while True: big.save(folder + '/traces')"),
+    "load": (
+        BIG + "; big.save(folder + '/a.weft')",
+        "while True: weft.load(folder + '/a.weft').time",
+    ),
+    "convert": (
+        BIG + "; big.save(folder + '/a.weft')",
+        "while True: weft.convert(folder + '/a.weft', folder + '/traces')",
+    ),
+    "bound": ("", "while True: weft.bound('mesh:20x20', 'all-to-all', '1GiB')"),
+    "lower": (
+        "from weft.workload import *; save_transformer(Transformer(tp=16, dp=16, batch=16), folder + '/w')",
+        "while True: weft.lower(folder + '/w', 'mesh:16x16')",
+    ),
+    "python": ("", "run(forever, None)"),
 }
 SCRIPT = """
+import sys
 import time
 import weft
 from weft.progress import run
+
+folder = sys.argv[1]
 
 def forever(report):
     while True:
         time.sleep(0.001)
 
+{prepare}
 try:
     print("begun", flush=True)
     {call}
@@ -113,13 +136,13 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS)
-def test_ctrl_c_is_answered_soon(call: str) -> None:
+@pytest.mark.parametrize(("prepare", "call"), LONG_CALLS.values(), ids=LONG_CALLS)
+def test_ctrl_c_is_answered_soon(prepare: str, call: str, tmp_path: Path) -> None:
     def heed_interrupts() -> None:  # shells let background jobs ignore them
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.format(call=call)],
+        [sys.executable, "-c", SCRIPT.format(prepare=prepare, call=call), str(tmp_path)],
         stdout=subprocess.PIPE,
         text=True,
         preexec_fn=heed_interrupts,
@@ -131,4 +154,5 @@ def test_ctrl_c_is_answered_soon(call: str) -> None:
         running.send_signal(signal.SIGINT)
         assert running.stdout.readline() == "interrupted\n"
         assert time.monotonic() - began < PATIENCE_S
-        assert running.wait(PATIENCE_S) == 0
+        assert running.wait(2 * PATIENCE_S) == 0
+    assert not list(tmp_path.glob(".*")), "something half written was left behind"

@@ -75,7 +75,7 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = list(_HOME)
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
