@@ -50,7 +50,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "trace_run": replayed(tmp_path_factory.mktemp("traces")),
         "symmetric": weft.synthesize("torus:4x4", "all-gather", "1MiB", method="symmetric"),
         "rounds": weft.synthesize("torus:4x4", "all-gather", "1MiB", chunks=1, method="rounds"),
-        "periodic": weft.synthesize("mesh:4x4", "all-reduce", "64KiB", method="periodic"),
+        "periodic": weft.synthesize("mesh:4x4", "all-reduce", "1MiB", chunks=8, method="periodic"),
         "repaired": weft.synthesize(broken, "all-gather", "1MiB", chunks=1, method="repaired"),
         "exchange": weft.synthesize(broken, "all-to-all", "1MiB", chunks=1, method="repaired"),
     }

@@ -110,7 +110,8 @@ LONG_CALLS = {
     ),
     "bound": ("", "while True: weft.bound('mesh:20x20', 'all-to-all', '1GiB')"),
     "lower": (
-        "from weft.workload import *; save_transformer(Transformer(tp=16, dp=16, batch=16), folder + '/w')",
+        "from weft.workload import *\n"
+        "save_transformer(Transformer(tp=16, dp=16, batch=16), folder + '/w')",
         "while True: weft.lower(folder + '/w', 'mesh:16x16')",
     ),
     "python": ("", "run(forever, None)"),
