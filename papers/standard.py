@@ -11,7 +11,7 @@ from papers.convert import conversion, rings
 from papers.figures import Bars
 from papers.programs import PROGRAMS
 from papers.report import VERIFIED, Experiment, Paper, Setup, Table
-from weft import load, save
+from weft import load
 from weft.algorithm import Algorithm
 from weft.engine import simulate
 from weft.export.astra_sim import export
@@ -68,7 +68,7 @@ def produced(case: Case, folder: Path) -> dict[str, Algorithm]:
     imported = read(folder / "program.xml", Hints(size=case.size)).verified()
     algorithms = [written, imported]
     for number, algorithm in enumerate((written, imported)):
-        save(algorithm, folder / str(number))
+        write(algorithm, folder / str(number))
         algorithms.append(load(folder / str(number)))
     return dict(zip(DOORS, algorithms, strict=True))
 

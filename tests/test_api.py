@@ -89,6 +89,7 @@ def test_bounds_of_collectives() -> None:
     [
         (lambda _: weft.verify(3), "a int is no algorithm; give a Result, an Algorithm or"),
         (lambda result: weft.verify(result, kind="weft"), "hints and kind go with a path"),
+        (lambda result: weft.formats.write(result, "a"), "not a Result; weft.save takes a Result"),
         (lambda _: weft.simulate("no/such"), "cannot read no/such"),
         (lambda result: weft.bound(result.topology), "name a collective and a size"),
         (lambda result: weft.bound(result, "all-gather", 1), "goes with a network"),

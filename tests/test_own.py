@@ -13,6 +13,7 @@ from weft import Collective, load_topology
 from weft.classical import baseline
 from weft.comparison import Run, compare
 from weft.errors import FormatError, InputError
+from weft.formats import write
 from weft.own import own_algorithm
 from weft.planners import is_file
 
@@ -41,7 +42,7 @@ def test_every_format_takes_part(tmp_path: Path, name: str) -> None:
 def test_on_its_own_network_a_plan_keeps_its_order(tmp_path: Path) -> None:
     network = load_topology("mesh:3x3")
     plan = weft.synthesize(network, "all-gather", "9KiB", chunks=2).algorithm
-    weft.save(plan, tmp_path / "plan.weft")
+    write(plan, tmp_path / "plan.weft")
     again = weft.synthesize(network, "all-gather", "9KiB", method=str(tmp_path / "plan.weft"))
     assert again.algorithm.time == plan.time
     larger = weft.synthesize(network, "all-gather", "9MiB", method=str(tmp_path / "plan.weft"))

@@ -171,7 +171,8 @@ def convert(
         job.check()
         algorithm = job.read(report)
         report.enter("writing")
-        return Converted(algorithm, job.source_format, job.target_format, job.write(algorithm))
+        target_format = job.target_format.name
+        return Converted(algorithm, job.source_format, target_format, job.write(algorithm))
 
     return run(work, progress)
 

@@ -13,11 +13,8 @@ from weft.collective import Collective, format_group
 from weft.cost import CostModel
 from weft.engine import simulate
 from weft.errors import InputError
-from weft.formats import NO_HINTS, Hints, Imported, read
-from weft.formats.files import recognise
+from weft.formats import FORMATS, NO_HINTS, Hints, Imported, read, recognise
 from weft.topology.model import Topology
-
-_SAY_ALL = ("weft", "table")  # formats that say by themselves what they are of
 
 
 def own_algorithm(
@@ -61,19 +58,26 @@ def own_algorithm(
 def _read(path: Path, demands: Sequence[Collective], free: Sequence[bool]) -> Imported:
     """The algorithm, not judged; what the file does not say are the demands'."""
     kind = recognise(path)
-    if kind in _SAY_ALL or len(demands) > 1:
+    unsaid = FORMATS[kind].hints
+    if not unsaid or len(demands) > 1:
         return read(path, NO_HINTS, kind=kind)
-    asked = demands[0]
-    if kind in ("msccl", "mscclpp"):
-        hints = Hints(size=asked.size, group=asked.group, root=asked.root)
-        return read(path, hints, kind=kind)
-    if kind == "chakra":
+    if "collective" in unsaid:
         try:
             return read(path, NO_HINTS, kind=kind)
         except InputError:  # traces of others: Weft's own say what they are of
             pass
-    hints = Hints(asked.kind, asked.size, asked.chunks_per_share, asked.group, asked.root)
+    asked = demands[0]
+    said = {
+        "collective": asked.kind,
+        "size": asked.size,
+        "chunks": asked.chunks_per_share,
+        "group": asked.group,
+        "root": asked.root,
+    }
+    hints = Hints(**{name: said[name] for name in unsaid})  # type: ignore[arg-type]
     found = read(path, hints, kind=kind)
+    if "chunks" not in unsaid:
+        return found
     named = 1 + int(found.algorithm.transfers.chunk.max(initial=0))
     if free[0] and named > asked.chunk_count:  # chunks are numbered, and so many there are
         hints = replace(hints, chunks=-(-named // asked.part_count))

@@ -197,7 +197,7 @@ class Result(Value):
         return min(group.busbw_GBps for group in self.groups)
 
     @interruptible
-    def save(self, path: str | Path, kind: str | None = None) -> str:
+    def save(self, path: str | Path, *, kind: str | None = None) -> str:
         """Write the algorithm, whole or not at all; gives the name of the format.
 
         The path's ending names the format unless `kind` does: see `weft.save`.

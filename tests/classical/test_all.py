@@ -17,6 +17,7 @@ from weft.classical import BASELINES, baseline
 from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
+from weft.formats import write
 from weft.judge import verify
 from weft.topology import Topology, load_topology
 
@@ -89,7 +90,7 @@ def test_same_again_and_from_disk(name: str, tmp_path: Path) -> None:
     )
     assert once.provenance["method"] == name
     assert same(once, again)
-    weft.save(once, tmp_path / "traces")
+    write(once, tmp_path / "traces")
     back = weft.load(tmp_path / "traces")
     assert verify(back).ok
     assert same(once, back)

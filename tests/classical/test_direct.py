@@ -18,6 +18,7 @@ from weft.classical import baseline
 from weft.collective import PATTERNS, Collective, Move, all_to_allv, custom
 from weft.cost import CostModel
 from weft.errors import InputError, TopologyError, UnreachableError
+from weft.formats import write
 from weft.judge import verify
 from weft.topology import Topology, load_topology
 
@@ -160,7 +161,7 @@ def test_relayed_parts_of_sums_come_back_from_disk(tmp_path: Path) -> None:
         "direct", load_topology("mesh:3x2"), [Collective.of("reduce", range(6), 1000, 2)]
     )
     assert algorithm.transfers.src_place is not None
-    weft.save(algorithm, tmp_path / "traces")
+    write(algorithm, tmp_path / "traces")
     back = weft.load(tmp_path / "traces")
     assert verify(back).ok
     assert same(algorithm, back)

@@ -19,6 +19,7 @@ from weft.classical import baseline
 from weft.classical.grid import Grid
 from weft.classical.tto import _parents
 from weft.errors import InputError
+from weft.formats import write
 from weft.judge import verify
 
 SIDES = st.integers(2, 6)
@@ -89,7 +90,7 @@ def test_what_leaves_wait_for_comes_back_from_disk(tmp_path: Path) -> None:
     algorithm = baseline("tto", network, [Collective.of("all-reduce", range(9), 90000, 4)] * 2)
     assert algorithm.transfers.deps is not None
     check(algorithm)
-    weft.save(algorithm, tmp_path / "traces")
+    write(algorithm, tmp_path / "traces")
     assert same(algorithm, weft.load(tmp_path / "traces"))
 
 

@@ -112,7 +112,7 @@ def test_a_wrong_algorithm(tmp_path: Path) -> None:
         "early": change(right, len(right.transfers) - 1, shift=-1),
     }.items():
         folder = tmp_path / name
-        package.save(wrong, folder)
+        package.formats.write(wrong, folder)
         done = weft("verify", str(folder))
         assert done.returncode == 1, done.stderr
         assert done.stdout.startswith(f"{folder}: ")

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.cli.command import refused, weft
@@ -85,7 +86,7 @@ def test_patterns_and_groups_may_be_told(tmp_path):
 
 
 def test_every_option_of_a_format_has_a_flag():
-    flags = {parameter.name for parameter in convert.params}
+    flags = {parameter.name for parameter in convert.get_params(click.Context(convert))}
     assert {option for kind in FORMATS.values() for option in kind.options} <= flags
 
 

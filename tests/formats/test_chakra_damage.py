@@ -139,7 +139,7 @@ CASES = {
     "no topology": (_header(topology=None), "routes but no topology"),
     "switches": (
         _header(topology={"name": "", "npus": 4, "switches": 10**15, "removed": []}),
-        "NPUs or switches make no sense",
+        "NPUs and [0-9]+ switches make no sense",
     ),
     "removed": (
         _header(topology={"name": "", "npus": 4, "switches": 0, "removed": [4]}),

@@ -11,6 +11,7 @@ import pytest
 from tests.formats import chakra_schema
 
 import weft
+from weft.formats import write
 from weft.judge import verify
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chakra_producer.py"
@@ -28,5 +29,5 @@ def test_the_producer_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     algorithm = weft.load(folder)
     assert verify(algorithm)
     assert len(algorithm.transfers) == 12
-    weft.save(algorithm, tmp_path / "again")
+    write(algorithm, tmp_path / "again")
     assert verify(weft.load(tmp_path / "again"))

@@ -18,7 +18,7 @@ import weft
 from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.errors import FormatError, InputError
-from weft.formats import chakra
+from weft.formats import chakra, write
 
 COMP, SEND, RECV = 4, 5, 6
 
@@ -44,7 +44,7 @@ def nodes_of(folder: Path, npu: int) -> list[Node]:
     ],
 )
 def test_round_trip(algorithm, tmp_path):
-    weft.save(algorithm, tmp_path / "out")
+    write(algorithm, tmp_path / "out")
     assert_same(chakra.load(tmp_path / "out"), algorithm)
 
 

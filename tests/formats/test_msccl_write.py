@@ -23,7 +23,7 @@ from weft.algorithm.memory import Memory, lay_out
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError
 from weft.formats import Hints
-from weft.formats.msccl import running, writer
+from weft.formats.msccl import deadlock, writer
 from weft.formats.msccl.blocks import Block, Step
 from weft.formats.msccl.dialects import DIALECTS
 from weft.formats.msccl.document import Type
@@ -322,11 +322,11 @@ def test_fusions_are_taken_apart_in_few_rounds(tmp_path, monkeypatch) -> None:
     """However many fused steps would hang, all steps are looked at a few times only."""
     algorithm = weft.synthesize("ring:8", "all-reduce", "64MiB", chunks=16).algorithm
     looked = []
-    circles = running.Graph.circles
+    circles = deadlock.Graph.circles
     monkeypatch.setattr(
-        running.Graph, "circles", lambda self: looked.append(len(self.after)) or circles(self)
+        deadlock.Graph, "circles", lambda self: looked.append(len(self.after)) or circles(self)
     )
-    monkeypatch.setattr(running, "_PATIENCE", 10_000)
+    monkeypatch.setattr(deadlock, "_PATIENCE", 10_000)
     check(algorithm, tmp_path)
     assert sum(looked) < 10_000 + 4 * max(looked)
 

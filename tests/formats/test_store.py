@@ -32,7 +32,7 @@ from weft.algorithm import (
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import FormatError, InputError
-from weft.formats import Hints, read, store
+from weft.formats import Hints, read, store, write
 from weft.judge import verify
 from weft.planners.engines import Settings
 from weft.planners.repair import plan_repaired
@@ -61,7 +61,7 @@ def rewrite(path: Path, change) -> None:
     "algorithm", [ring(8), ring(5, timed=False), star(7), with_places(), told()]
 )
 def test_tables_come_back(algorithm, tmp_path):
-    weft.save(algorithm, tmp_path / "a.weft")
+    write(algorithm, tmp_path / "a.weft")
     assert_same(weft.load(tmp_path / "a.weft"), algorithm)
     assert os.listdir(tmp_path) == ["a.weft"]
 
@@ -81,7 +81,7 @@ def test_random_tables_come_back(seed):
 )
 def test_what_is_synthesized_comes_back(spec, kind, chunks, tmp_path):
     algorithm = weft.synthesize(network(spec), kind, "1MB", chunks=chunks).algorithm
-    weft.save(algorithm, tmp_path / "a.weft")
+    write(algorithm, tmp_path / "a.weft")
     loaded = weft.load(tmp_path / "a.weft")
     assert loaded.time == algorithm.time
     assert_same(loaded, algorithm)
@@ -92,17 +92,17 @@ def test_what_is_synthesized_comes_back(spec, kind, chunks, tmp_path):
 @pytest.mark.parametrize("algorithm", COMPACT)
 def test_compact_rows_come_back(algorithm, tmp_path):
     for name in "ab":
-        weft.save(algorithm, tmp_path / f"{name}.weft")
+        write(algorithm, tmp_path / f"{name}.weft")
     loaded = weft.load(tmp_path / "a.weft")
     assert_same_compact(loaded, algorithm)
     assert loaded.topology.translates
-    weft.save(loaded, tmp_path / "c.weft")
+    write(loaded, tmp_path / "c.weft")
     first = (tmp_path / "a.weft").read_bytes()
     assert all((tmp_path / f"{name}.weft").read_bytes() == first for name in "bc")
 
 
 def test_arrays_cannot_be_written(tmp_path):
-    weft.save(logged(), tmp_path / "a.weft")
+    write(logged(), tmp_path / "a.weft")
     rows = weft.load(tmp_path / "a.weft").rows
     with pytest.raises(TypeError, match="does not support item assignment"):
         rows.log[0] = 1
@@ -124,7 +124,7 @@ def cut_short(path: Path) -> None:
 @pytest.mark.parametrize("change", [overwritten, cut_short])
 @pytest.mark.parametrize("make", [logged, symmetric, lambda: ring(40)])
 def test_what_was_read_stays_as_it_was_whatever_becomes_of_the_file(make, change, tmp_path):
-    weft.save(make(), tmp_path / "a.weft")
+    write(make(), tmp_path / "a.weft")
     loaded = weft.load(tmp_path / "a.weft")
     change(tmp_path / "a.weft")
     if isinstance(loaded.rows, RoundLog):
@@ -132,7 +132,7 @@ def test_what_was_read_stays_as_it_was_whatever_becomes_of_the_file(make, change
             lambda: verify(loaded),
             lambda: loaded.transfers,
             lambda: loaded.of_npu(0),
-            lambda: weft.save(loaded, tmp_path / "b.weft"),
+            lambda: write(loaded, tmp_path / "b.weft"),
         ):
             with pytest.raises(FormatError, match=r"a\.weft: changed while in use"):
                 use()
@@ -175,7 +175,7 @@ def test_a_log_that_changes_while_it_is_judged(tmp_path):
 def test_arrays_that_lie_over_each_other_are_refused(tmp_path):
     """A small file could ask for much memory."""
     path = tmp_path / "a.weft"
-    weft.save(symmetric(), path)
+    write(symmetric(), path)
     entry = {"name": "x", "type": "uint8", "length": 64, "place": 64, "checksum": 1}
     rewrite(path, lambda d: d["arrays"].extend(entry | {"name": f"x{i}"} for i in range(99)))
     with pytest.raises(FormatError, match=r"a\.weft: its arrays lie over each other"):
@@ -184,7 +184,7 @@ def test_arrays_that_lie_over_each_other_are_refused(tmp_path):
 
 def test_a_log_lies_behind_the_head(tmp_path):
     algorithm = logged()
-    weft.save(algorithm, tmp_path / "a.weft")
+    write(algorithm, tmp_path / "a.weft")
     content = (tmp_path / "a.weft").read_bytes()
     log = algorithm.rows.log.tobytes()
     assert content[64 : 64 + len(log)] == log
@@ -218,10 +218,10 @@ def unnamed(algorithm, folder: Path | None):
 def test_a_log_in_an_unnamed_file_is_named_and_not_copied(tmp_path):
     algorithm, fd = unnamed(logged(), tmp_path)
     (tmp_path / "a.weft").write_text("old")
-    weft.save(algorithm, tmp_path / "a.weft")
+    write(algorithm, tmp_path / "a.weft")
     assert (tmp_path / "a.weft").stat().st_ino == os.fstat(fd).st_ino
     before = (tmp_path / "a.weft").read_bytes()
-    weft.save(algorithm, tmp_path / "b.weft")  # it has a name by now, and is copied
+    write(algorithm, tmp_path / "b.weft")  # it has a name by now, and is copied
     assert (tmp_path / "b.weft").stat().st_ino != os.fstat(fd).st_ino
     for name in "ab":
         assert (tmp_path / f"{name}.weft").read_bytes() == before
@@ -240,7 +240,7 @@ def test_a_log_that_cannot_be_named_is_copied(reason, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "link", lambda *_, **__: os.stat(tmp_path / "none"))
         monkeypatch.setattr(os, "O_TMPFILE", os.O_CREAT)
     for name in "ab":
-        weft.save(algorithm, tmp_path / f"{name}.weft")
+        write(algorithm, tmp_path / f"{name}.weft")
         assert_same_compact(weft.load(tmp_path / f"{name}.weft"), logged())
     assert sorted(os.listdir(tmp_path)) == ["a.weft", "b.weft"]
 
@@ -262,7 +262,7 @@ def test_nothing_is_left_of_what_fails(make, call, error, tmp_path, monkeypatch)
     monkeypatch.setattr(os, call, fail)
     expected = KeyboardInterrupt if error is KeyboardInterrupt else FormatError
     with pytest.raises(expected):
-        weft.save(algorithm, tmp_path / "a.weft")
+        write(algorithm, tmp_path / "a.weft")
     assert os.listdir(tmp_path) == ["a.weft"]
     assert (tmp_path / "a.weft").read_text() == "old"
 
@@ -270,7 +270,7 @@ def test_nothing_is_left_of_what_fails(make, call, error, tmp_path, monkeypatch)
 @pytest.mark.parametrize("algorithm", [ring(3), logged(3), symmetric(3)])
 def test_every_cut_is_noticed(algorithm, tmp_path):
     path = tmp_path / "a.weft"
-    weft.save(algorithm, path)
+    write(algorithm, path)
     content = path.read_bytes()
     for size in {*range(0, len(content), 7), len(content) - 1}:
         path.write_bytes(content[:size])
@@ -353,7 +353,7 @@ CASES = {
     "late": (_set(numbers={"slot": 1 << 61, "count": 20}), "slot is .*; expected 1 to"),
     "no count": (_set(numbers={"slot": 5}), "count is None"),
     "count": (_set(numbers={"slot": 5, "count": 10**15}), "count is 10*; expected 0 to"),
-    "npus": (_network(npus=1 << 40), "NPUs or switches make no sense"),
+    "npus": (_network(npus=1 << 40), "NPUs and [0-9]+ switches make no sense"),
     "switches": (_network(switches=1), "a log of rounds is for networks without switches"),
     "no network": (_set(topology=None), "compact rows need a topology"),
     "no cost": (_set(cost=None), "compact rows need a topology, a cost model"),
@@ -366,7 +366,7 @@ CASES = {
 
 def test_one_npus_rows_do_not_claim_all_memory(tmp_path):
     algorithm = symmetric()
-    weft.save(algorithm, tmp_path / "a.weft")
+    write(algorithm, tmp_path / "a.weft")
     pieces = (1 << 20) // algorithm.demands[0].ranks + 1
     rewrite(tmp_path / "a.weft", _demand(chunks_per_share=pieces))
     with pytest.raises(FormatError, match="make no sense"):
@@ -376,7 +376,7 @@ def test_one_npus_rows_do_not_claim_all_memory(tmp_path):
 @pytest.mark.parametrize("case", CASES)
 def test_a_directory_that_lies_is_refused(case, tmp_path):
     change, message = CASES[case]
-    weft.save(logged(), tmp_path / "a.weft")
+    write(logged(), tmp_path / "a.weft")
     rewrite(tmp_path / "a.weft", change)
     with pytest.raises(FormatError, match=message) as caught:
         weft.load(tmp_path / "a.weft")
@@ -396,7 +396,7 @@ def test_a_directory_that_lies_is_refused(case, tmp_path):
 )
 def test_symmetric_rows_out_of_range_are_refused(column, message, tmp_path):
     algorithm = symmetric(4)
-    weft.save(replace(algorithm, rows=replace(algorithm.rows, **column)), tmp_path / "a.weft")
+    write(replace(algorithm, rows=replace(algorithm.rows, **column)), tmp_path / "a.weft")
     with pytest.raises(FormatError, match=message):
         weft.load(tmp_path / "a.weft")
 
@@ -423,7 +423,7 @@ def mended(kind: str) -> Algorithm:
 def test_mended_rows_come_back_or_are_refused(kind, change, message, tmp_path):
     algorithm = mended(kind)
     assert isinstance(algorithm.rows, RepairedExchange if kind == "all-to-all" else RepairedRows)
-    weft.save(algorithm, tmp_path / "a.weft")
+    write(algorithm, tmp_path / "a.weft")
     loaded = weft.load(tmp_path / "a.weft")
     assert_same(loaded, algorithm)
     assert len(loaded) == len(algorithm)
@@ -437,7 +437,7 @@ def test_mended_rows_come_back_or_are_refused(kind, change, message, tmp_path):
         column[0] = value
         rows = replace(rows, **{name: column})
     topology = algorithm.topology if change else replace(algorithm.topology, whole=None)
-    weft.save(replace(algorithm, rows=rows, topology=topology), tmp_path / "a.weft")
+    write(replace(algorithm, rows=rows, topology=topology), tmp_path / "a.weft")
     with pytest.raises(FormatError, match=message):
         weft.load(tmp_path / "a.weft")
 
@@ -469,9 +469,9 @@ def trees() -> Algorithm:
 )
 def test_periodic_rows_come_back_or_are_refused(column, message, tmp_path):
     algorithm = trees()
-    weft.save(algorithm, tmp_path / "a.weft")
+    write(algorithm, tmp_path / "a.weft")
     assert_same_compact(weft.load(tmp_path / "a.weft"), algorithm)
-    weft.save(replace(algorithm, rows=replace(algorithm.rows, **column)), tmp_path / "a.weft")
+    write(replace(algorithm, rows=replace(algorithm.rows, **column)), tmp_path / "a.weft")
     with pytest.raises(FormatError, match=message):
         weft.load(tmp_path / "a.weft")
 
@@ -480,7 +480,7 @@ def test_a_table_that_makes_no_sense_is_not_written(tmp_path):
     algorithm = ring(3)
     algorithm.transfers.dst[1] = 3
     with pytest.raises(InputError, match="row 1: destination NPU 3 is out of range"):
-        weft.save(algorithm, tmp_path / "a.weft")
+        write(algorithm, tmp_path / "a.weft")
     assert os.listdir(tmp_path) == []
 
 
@@ -489,7 +489,7 @@ def test_other_files_and_versions(tmp_path):
     path.write_text("no store at all" * 10)
     with pytest.raises(FormatError, match="is no compact store"):
         weft.load(path)
-    weft.save(logged(), path)
+    write(logged(), path)
     content = bytearray(path.read_bytes())
     content[8] = 9
     path.write_bytes(content)
@@ -500,7 +500,7 @@ def test_other_files_and_versions(tmp_path):
 
 
 def test_what_is_said_of_a_store_must_fit(tmp_path):
-    weft.save(logged(), tmp_path / "a.weft")
+    write(logged(), tmp_path / "a.weft")
     assert read(tmp_path / "a.weft", Hints("all-gather")).algorithm.demands
     with pytest.raises(InputError, match="says otherwise by itself than --collective"):
         read(tmp_path / "a.weft", Hints("all-reduce"))

@@ -18,7 +18,7 @@ from weft.algorithm import Activity, Algorithm, Transfers
 from weft.collective import Collective
 from weft.errors import FormatError, InputError, WeftError
 from weft.formats import Hints, read, write
-from weft.formats.frame import LINK_COLUMNS
+from weft.formats.header import LINK_COLUMNS
 from weft.judge import verify
 
 
@@ -52,7 +52,7 @@ MAKERS += [lambda: mended("all-reduce"), lambda: mended("all-to-all"), lambda: t
 @pytest.mark.parametrize("make", MAKERS)
 def test_arrays_of_any_type_and_length_are_refused_in_a_sentence(make, tmp_path):
     path = tmp_path / "a.weft"
-    weft.save(make(), path)
+    write(make(), path)
     whole = path.read_bytes()
     for entry in directory_of(path)["arrays"]:
         there = entry["length"] * np.dtype(entry["type"]).itemsize
@@ -68,7 +68,7 @@ def test_arrays_of_any_type_and_length_are_refused_in_a_sentence(make, tmp_path)
 @pytest.mark.parametrize("value", [-1, 0, 1, 1 << 31, 1 << 80, [], [5], "x", None])
 def test_directories_that_say_anything_are_refused_in_a_sentence(make, value, tmp_path):
     path = tmp_path / "a.weft"
-    weft.save(make(), path)
+    write(make(), path)
     whole, directory = path.read_bytes(), directory_of(path)
     records = [("numbers",), ("topology",), ("demands", 0), ("cost",), ()]
     for record in records:
@@ -90,7 +90,7 @@ def test_directories_that_say_anything_are_refused_in_a_sentence(make, value, tm
 @pytest.mark.parametrize("name", [*LINK_COLUMNS, "groups", "route_length", "part_bytes"])
 def test_truth_values_are_no_numbers(name, tmp_path):
     make = told if name.startswith("part") else lambda: star(4)
-    weft.save(make(), tmp_path / "a.weft")
+    write(make(), tmp_path / "a.weft")
     _typed(tmp_path / "a.weft", name, "bool", 0)
     with pytest.raises(FormatError, match=f"the array {name} is of bool; expected whole numbers"):
         weft.load(tmp_path / "a.weft")
@@ -106,7 +106,7 @@ def test_narrow_numbers_do_not_wrap_around(tmp_path):
             demand = replace(demand, parts=replace(demand.parts, set_members=falling))
         demands.append(demand)
     wrong = replace(algorithm, demands=tuple(demands))
-    weft.save(wrong, tmp_path / "a.weft")
+    write(wrong, tmp_path / "a.weft")
     with pytest.raises(FormatError, match="are not NPUs in rising order"):
         weft.load(tmp_path / "a.weft")
 
@@ -123,7 +123,7 @@ def test_a_network_that_only_claims_to_translate():
 
 
 def test_compact_rows_have_no_empty_chunks(tmp_path):
-    weft.save(symmetric(4), tmp_path / "a.weft")
+    write(symmetric(4), tmp_path / "a.weft")
     rewrite(tmp_path / "a.weft", _demand(size=3))
     with pytest.raises(FormatError, match="compact rows need chunks that have bytes"):
         weft.load(tmp_path / "a.weft")

@@ -20,6 +20,7 @@ from weft.algorithm import Algorithm
 from weft.collective import Collective, all_reduce_of
 from weft.errors import FormatError, InputError, WeftError
 from weft.formats import Hints, read, write
+from weft.formats.header import LINK_COLUMNS
 
 SAMPLES = {
     "ring": ring(4),
@@ -61,8 +62,9 @@ def test_what_json_cannot_hold_is_refused(tmp_path):
 def test_a_table_written_by_hand(tmp_path):
     (tmp_path / "mine.json").write_text(
         """{
-          "weft_table": 1,
-          "collectives": [{"kind": "broadcast", "group": [2, 0, 1], "size": 64}],
+          "weft_table": 2,
+          "demands": [{"kind": "broadcast", "ranks": 3, "size": 64}],
+          "columns": {"groups": [2, 0, 1]},
           "transfers": {"chunk": [0, 0], "src": [2, 0], "dst": [0, 1], "reduce": [false, false]}
         }"""
     )
@@ -70,8 +72,9 @@ def test_a_table_written_by_hand(tmp_path):
 
 
 BASE = {
-    "weft_table": 1,
-    "collectives": [{"kind": "broadcast", "group": [0, 1], "size": 64}],
+    "weft_table": 2,
+    "demands": [{"kind": "broadcast", "ranks": 2, "size": 64}],
+    "columns": {"groups": [0, 1]},
     "transfers": {"chunk": [0], "src": [0], "dst": [1], "reduce": [False]},
 }
 
@@ -81,7 +84,9 @@ def _changed(**changes):
 
 
 def _collective(**changes):
-    return _changed(collectives=[BASE["collectives"][0] | changes])
+    groups = changes.pop("group", [0, 1])
+    demand = BASE["demands"][0] | {"ranks": len(groups)} | changes
+    return _changed(demands=[demand], columns={"groups": groups})
 
 
 def _transfers(**changes):
@@ -94,20 +99,27 @@ WRONG = {
     "{}": "is not a table of Weft",
     '{"weft_table": 1': "line 1: not valid JSON",
     "[" * 100_000: "nests too deep",
-    _changed(weft_table=2): "line 2: version 2 of the table",
+    _changed(weft_table=1): "line 2: version 1 of the table; this Weft reads version 2",
+    _changed(weft_table=3): "line 2: version 3 of the table",
     _changed(weft_table=[[1]]): "version \\[\\[1\\]\\] of the table",
-    _changed(collectives=[]): "at least one collective",
-    _changed(collectives={}): "collectives is wrong: expected array",
-    _changed(colectives=[]): "unknown key 'colectives'; did you mean 'collectives'",
+    _changed(demands=[], columns={"groups": []}): "at least one collective",
+    _changed(demands={}): "demands is wrong: expected array",
+    _changed(demnads=[]): "unknown key 'demnads'; did you mean 'demands'",
+    _changed(columns={}): "columns: groups is missing",
+    _changed(columns={"groups": [0, 1], "link_src": []}): "nothing is said in 'link_src'",
+    _changed(columns={"groups": [0, 1, 2]}): "the groups or the parts do not fit the demands",
+    _changed(columns={"groups": [0]}): "collective 0: the group of a broadcast makes no sense",
+    _changed(columns={"groups": ["a"]}): "expected int",
+    _collective(rnaks=2): "unknown key 'rnaks'; did you mean 'ranks'",
     _collective(kind="broadcats"): "line 4: collective 0: unknown collective 'broadcats'",
     _collective(group=[0, 0]): "distinct NPU numbers",
-    _collective(group=[0, 1 << 70]): "number is too large|out of range",
+    _collective(group=[0, 1 << 70]): "number that is too large|out of range",
     _collective(group=[]): "the group is empty",
     _collective(size=-1): "size -1 B is out of range",
     _collective(size=10**40): "out of range",
     _collective(size=1.5): "collective 0: size is wrong",
-    _collective(chunks=1 << 27): "far more than the file can move",
-    _collective(chunks=0): "0 chunks a share",
+    _collective(chunks_per_share=1 << 27): "far more than the file can move",
+    _collective(chunks_per_share=0): "0 chunks a share",
     _collective(root=7): "root 7 is not an NPU of the group",
     _collective(kind="custom"): "must be told what moves",
     _transfers(chunk=[0, 0]): "column src has 1 entries, but chunk has 2",
@@ -119,13 +131,12 @@ WRONG = {
     _transfers(deps=[0], dep_count=[2]): "dep_count\\[0\\] is 2; expected 0 to 1",
     _transfers(deps=[0, 0], dep_count=[1]): "dep_count does not fit deps",
     _changed(cost={"latency_model": "x", "switching": "y"}): "cost: unknown latency",
-    _changed(routes={"length": [1], "links": []}): "routes: length\\[0\\] is 1",
     _changed(
-        topology={
-            "name": "t",
-            "npus": 10**9,
-            "links": {"src": [], "dst": [], "bandwidth": [], "latency_ps": []},
-        }
+        routes="listed", columns={"groups": [0, 1], "route_length": [1], "route_links": []}
+    ): "routes: route_length\\[0\\] is 1",
+    _changed(
+        topology={"name": "t", "npus": 10**9},
+        columns={"groups": [0, 1]} | {name: [] for name in LINK_COLUMNS},
     ): "1000000000 NPUs and 0 switches make no sense",
 }
 

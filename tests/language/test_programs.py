@@ -11,6 +11,7 @@ import pytest
 import weft
 from weft.algorithm import Buffer, place
 from weft.collective import all_reduce_of
+from weft.formats import write
 from weft.judge import verify
 from weft.language import Program, program, programs
 
@@ -141,7 +142,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
                 if (r, s) != (0, 0):
                     last = p.chunk(r).copy(s, "output", r, after=last)
     algorithm = p.algorithm()
-    weft.save(algorithm, tmp_path / "traces")
+    write(algorithm, tmp_path / "traces")
     loaded = weft.load(tmp_path / "traces")
     assert loaded.provenance == {"method": "program"}
     assert verify(loaded)

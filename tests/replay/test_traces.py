@@ -227,7 +227,7 @@ def check_path(run: TraceRun) -> None:
 def test_an_algorithm_takes_no_longer_as_traces(spec, tmp_path):
     """Alone on its links, the algorithm's rows run as planned."""
     algorithm = weft.synthesize(network_of(spec), "all-gather", "6MB", chunks=1).algorithm
-    weft.save(algorithm, tmp_path / "out")
+    weft.formats.write(algorithm, tmp_path / "out")
     assert not is_workload(tmp_path / "out")
     run = simulate_traces(tmp_path / "out", algorithm.topology)
     assert run.time == simulate(algorithm, order="fifo").time

@@ -14,7 +14,7 @@ from tests.workload.traces import COLL, COMP, KINDS, RECV, SEND, read, value
 from weft import FormatError, InputError
 from weft.collective import layout_groups
 from weft.workload import Transformer, lower, save_transformer
-from weft.workload.model import data_parallel
+from weft.workload.transformer_model import data_parallel
 from weft.workload.transformer import order_of_work
 
 NAMES = {number: name for name, number in KINDS.items()}

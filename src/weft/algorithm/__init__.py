@@ -4,6 +4,7 @@ from weft.algorithm.activity import Activity, chunk_bytes
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.compact import CompactRows
 from weft.algorithm.description import described
+from weft.algorithm.linearization import Linearized, Program, linearize
 from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.repaired import RepairedRows
@@ -12,7 +13,6 @@ from weft.algorithm.rounds import RoundLog
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
 from weft.algorithm.unnamed import UnnamedFile
-from weft.algorithm.weaving import Program, Woven, weave
 
 __all__ = [
     "COLUMN_TYPES",
@@ -21,6 +21,7 @@ __all__ = [
     "Buffer",
     "Cells",
     "CompactRows",
+    "Linearized",
     "PeriodicRows",
     "Program",
     "RepairedExchange",
@@ -30,11 +31,10 @@ __all__ = [
     "SymmetricRows",
     "Transfers",
     "UnnamedFile",
-    "Woven",
     "cells_of",
     "chunk_bytes",
     "described",
     "last_ends",
+    "linearize",
     "place",
-    "weave",
 ]

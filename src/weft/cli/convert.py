@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli.inputs import MOST_NPUS, InputOptions, input_options
+from weft.cli.inputs import InputOptions, input_options
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
@@ -15,38 +15,33 @@ if TYPE_CHECKING:
     from weft.progress import Tracker
 
 
-@click.command()
+class _Convert(click.Command):
+    """Has a flag for each option of a format; to load those would slow down all other commands."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        from weft.formats import FORMATS
+        from weft.formats.format import flag
+
+        takers: dict[str, list[str]] = {}
+        for kind in FORMATS.values():
+            for name in kind.options:
+                takers.setdefault(name, []).append(kind.name)
+        flags: list[click.Parameter] = []
+        for name, kinds in takers.items():
+            option = FORMATS[kinds[0]].options[name]
+            words = f"For {', '.join(kinds)}: {option.help}."
+            number = int if option.parse is int else str
+            flags.append(
+                click.Option([flag(name)], type=number, metavar=option.metavar, help=words)
+            )
+        own = super().get_params(ctx)
+        return [*own[:-2], *flags, *own[-2:]]  # before --json and --help
+
+
+@click.command(cls=_Convert)
 @input_options("IN")
 @click.argument("output", metavar="OUT")
-@click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its ending asks for.")
-@click.option(
-    "--ranks", metavar="NPUS", help="For chakra: write the traces of these NPUs only, 0-3,17."
-)
-@click.option("--name", metavar="TEXT", help="For formats that name the algorithm.")
-@click.option("--dialect", metavar="NAME", help="For msccl: msccl (the default) or rccl.")
-@click.option("--protocol", metavar="NAME", help="For msccl: Simple (the default), LL or LL128.")
-@click.option(
-    "--gpus-per-node",
-    type=int,
-    metavar="N",
-    help="For mscclpp: beyond a node, ports are used; by default there is one node.",
-)
-@click.option(
-    "--threads", type=int, metavar="N", help="For mscclpp: threads of a thread block, 1024."
-)
-@click.option(
-    "--thread-blocks",
-    type=int,
-    metavar="N",
-    help="For mscclpp: thread blocks that a GPU runs at once, 108.",
-)
-@click.option("--min-size", metavar="SIZE", help="For mscclpp: the least message it is used for.")
-@click.option("--max-size", metavar="SIZE", help="For mscclpp: the greatest.")
-@click.option(
-    "--max-offset",
-    metavar="SIZE",
-    help="For mscclpp: offsets in buffers stay below this; 4GiB for MSCCL++ 0.9 and older.",
-)
+@click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its suffix asks for.")
 @json_option
 def convert(
     source: InputOptions,
@@ -58,8 +53,8 @@ def convert(
     """Convert the algorithm in IN to OUT; it is verified on the way, and refused if it is wrong.
 
     IN is recognised by what is in it. OUT is a folder of Chakra execution traces, or a file whose
-    ending names the format: .weft (a compact store), .xml (msccl), .json, .csv; an MSCCL++ plan
-    needs --to mscclpp. Traces that do not come from Weft need --collective.
+    suffix names the format: .weft (a compact store), .xml (msccl), .csv, .json (a table; an
+    MSCCL++ plan needs --to mscclpp). Traces that do not come from Weft need --collective.
 
     \b
     Examples:
@@ -70,17 +65,17 @@ def convert(
       weft convert ring/ag_ring traces --collective all-gather
       weft convert rows.csv traces --collective all-reduce --size 64MiB --chunks 2
     """  # noqa: D301 - click reads the control character
+    from pathlib import Path
+
     from weft.api import convert as run
     from weft.cli import progress
-    from weft.collective import parse_group
-    from weft.units import parse_size
+    from weft.formats import format_for
 
     began = time.perf_counter()
+    target = format_for(Path(output), to)
     given = {name: value for name, value in options.items() if value is not None}
-    for name in given.keys() & {"min_size", "max_size", "max_offset"}:
-        given[name] = parse_size(given[name])
-    if "ranks" in given:
-        given["ranks"] = parse_group(given["ranks"], MOST_NPUS)
+    target.check_options(given)
+    given = {name: target.options[name].parse(value) for name, value in given.items()}
     hints = source.hints()
 
     def work(report: Tracker) -> Converted:
@@ -106,3 +101,5 @@ def convert(
         f"{some}{done.ranks} ranks, {len(done.algorithm):,} transfers, verified; "
         f"{done.stored_bytes:,} B in {seconds:.2f} s"
     )
+    if to is None and target.namesakes:
+        say(target.described(output))

@@ -58,7 +58,7 @@ def input_options(metavar: str) -> Callable[[Callable[..., None]], Callable[...,
             "--from",
             "kind",
             metavar="FORMAT",
-            help="Its format, instead of finding out: chakra, weft, msccl, mscclpp, table or csv.",
+            help="Its format, instead of finding out, such as chakra, msccl or table.",
         )
         @click.option(
             "--collective", metavar="NAME", help="Which collective it is, if it does not say so."

@@ -14,7 +14,7 @@ from weft.cli.options import (
     search_options,
     topology_options,
 )
-from weft.cli.printing import json_option, say_json
+from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,8 +46,9 @@ class _Synth(click.Command):
 @click.option(
     "-o",
     "--output",
-    metavar="DIR|FILE.weft",
-    help="Save as Chakra execution traces, one a rank, or as a compact store.",
+    metavar="DIR|FILE",
+    help="Save as a folder of Chakra execution traces, or in the format that the suffix names: "
+    ".weft (a compact store), .xml (MSCCL-XML), .csv, .json (a table).",
 )
 @json_option
 def synth(
@@ -124,6 +125,8 @@ def synth(
         from weft.cli.report import print_tables  # after the work: brings tables and colours
 
         print_tables(result, output, stored)
+        if target is not None and target.format.namesakes:
+            say(target.format.described(target.path))
     if not result.verified:
         raise click.exceptions.Exit(1)
 
@@ -134,18 +137,14 @@ class _Output:
     def __init__(self, said: str) -> None:
         from pathlib import Path
 
-        from weft.documents import check_new_file, check_replaceable
         from weft.errors import InputError
-        from weft.formats import chakra, store
+        from weft.formats import format_for
 
         if not said:
-            raise InputError("--output is empty; give the folder or the .weft file to write")
+            raise InputError("--output is empty; give the folder or the file to write")
         self.path = Path(said)
-        self.store = self.path.suffix == store.SUFFIX
-        if self.store:
-            check_new_file(self.path)
-        else:
-            check_replaceable(self.path, chakra.TRACE_NAME)
+        self.format = format_for(self.path)
+        self.format.check_target(self.path)
 
     @property
     def folder(self) -> Path:
@@ -155,14 +154,11 @@ class _Output:
         return link_target(self.path).parent
 
     def check_demands(self, plan: Plan) -> None:
-        """Raise if traces surely cannot hold what these collectives take."""
+        """Raise if the format surely cannot hold what these collectives take."""
         from dataclasses import replace
 
-        from weft.formats import chakra
-
-        if not self.store:
-            pairs = zip(plan.collectives, plan.chunks, strict=True)
-            chakra.check_demands([replace(one, chunks_per_share=cut or 1) for one, cut in pairs])
+        pairs = zip(plan.collectives, plan.chunks, strict=True)
+        self.format.check_demands([replace(one, chunks_per_share=cut or 1) for one, cut in pairs])
 
     def bytes(self) -> int:
         """How many were written."""

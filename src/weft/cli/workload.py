@@ -74,7 +74,7 @@ def transformer(
     """  # noqa: D301 - click reads the control character
     from weft.units import parse_flops
     from weft.workload import Transformer, save_transformer
-    from weft.workload.model import data_parallel
+    from weft.workload.transformer_model import data_parallel
 
     copies = data_parallel(npus, tp, dp, pp)
     model = Transformer(

@@ -1,7 +1,7 @@
 """Algorithms in the formats of others: one room a format, one way in and one way out."""
 
 from weft.formats.conversion import Conversion
-from weft.formats.files import FORMATS, Format, read, recognise, write
+from weft.formats.format import FORMATS, Format, Option, format_for, read, recognise, write
 from weft.formats.imported import NO_HINTS, Hints, Imported
 
 __all__ = [
@@ -11,6 +11,8 @@ __all__ = [
     "Format",
     "Hints",
     "Imported",
+    "Option",
+    "format_for",
     "read",
     "recognise",
     "write",

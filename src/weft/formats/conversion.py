@@ -13,10 +13,8 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.documents import check_new_file, check_replaceable
 from weft.errors import FormatError, InputError
-from weft.formats.chakra import TRACE_NAME
-from weft.formats.files import FORMATS, by_suffix, known_format, read, recognise
+from weft.formats.format import FORMATS, Format, format_for, read, recognise
 from weft.formats.imported import NO_HINTS, Hints
 
 
@@ -49,24 +47,18 @@ class Conversion:
         return self.read_as or recognise(self.source)
 
     @cached_property
-    def target_format(self) -> str:
-        return self.write_as or by_suffix(self.target)
+    def target_format(self) -> Format:
+        return format_for(self.target, self.write_as)
 
     def check(self) -> None:
         """Raise, before any work, if the target cannot be written or options make no sense."""
-        known_format(self.source_format)
-        takes = known_format(self.target_format).options
-        for name in self.options:
-            if name not in takes:
-                said = ", ".join(map(_flag, takes)) or "no options"
-                raise InputError(f"{self.target_format} takes no {_flag(name)} (it takes {said})")
+        FORMATS.find(self.source_format)
+        self.target_format.check_options(self.options)
         try:
             source, target = self.source.resolve(), self.target.resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise FormatError(f"cannot write {self.target}: {error}") from None
-        if target == source or (
-            target in source.parents and not FORMATS[self.target_format].suffix
-        ):
+        if target == source or (target in source.parents and not self.target_format.suffix):
             raise InputError(f"{self.target} is, or holds, what is read; choose another place")
         # A folder of traces may be named by itself, by a file of it or by their common prefix.
         folder = source if source.is_dir() else source.parent
@@ -74,10 +66,7 @@ class Conversion:
             self.source_format == "chakra" and target.parent == folder and target.suffix == ".et"
         ):
             raise InputError(f"{self.target} lies in what is read; choose another place")
-        if FORMATS[self.target_format].suffix:
-            check_new_file(self.target)
-        else:
-            check_replaceable(self.target, TRACE_NAME)
+        self.target_format.check_target(self.target)
 
     def read(self, progress: _core.Progress | None = None) -> Algorithm:
         """The source's algorithm, verified; what is wrong is a FormatError with the place."""
@@ -85,7 +74,7 @@ class Conversion:
 
     def write(self, algorithm: Algorithm) -> int:
         """Write the target, whole or not at all; gives its bytes."""
-        FORMATS[self.target_format].write(algorithm, self.target, **self.options)
+        self.target_format.write(algorithm, self.target, **self.options)
         return size_of(self.target)
 
 
@@ -95,10 +84,6 @@ def size_of(path: Path) -> int:
         return path.stat().st_size
     with os.scandir(path) as entries:
         return sum(entry.stat().st_size for entry in entries)
-
-
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
 
 
 def ranks_of(algorithm: Algorithm) -> int:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Buffer, Cells, Program, Transfers, Woven, place, weave
+from weft.algorithm import Buffer, Cells, Linearized, Program, Transfers, linearize, place
 from weft.collective import Collective, Move, custom
 from weft.errors import InputError
 
@@ -59,7 +59,7 @@ def derive(buffers: Buffers, unit: int, translate: Callable[[Cells], T]) -> tupl
     """
     bare = _bare_cells(buffers)
     translation = translate(replace(bare, chunk=_items(bare, buffers)))
-    classes = _Classes(translation, weave(translation.program, translation))
+    classes = _Classes(translation, linearize(translation.program, translation))
     results = _results(_rows(bare, buffers, Buffer.OUTPUT), classes.rows, classes)
     moves = [replace(move, size=unit) for move in classes.moves(results)]
     collective = custom(range(len(buffers.inputs)), moves, alignment=1)
@@ -114,14 +114,14 @@ def _items(cells: Cells, buffers: Buffers) -> Int32:
 class _Classes:
     """Items that are added to each other."""
 
-    def __init__(self, translation: Translation, woven: Woven) -> None:
+    def __init__(self, translation: Translation, linear: Linearized) -> None:
         self.translation = translation
-        cells, self.rows = translation.cells, woven.transfers
+        cells, self.rows = translation.cells, linear.transfers
         rows = self.rows
-        adds = np.flatnonzero(rows.reduce & (woven.before >= 0))
+        adds = np.flatnonzero(rows.reduce & (linear.before >= 0))
         if not len(rows):
             raise InputError("the algorithm moves nothing, so that its pattern is unknown")
-        parents = _components(int(cells.chunk.max()) + 1, rows.chunk[adds], woven.before[adds])
+        parents = _components(int(cells.chunk.max()) + 1, rows.chunk[adds], linear.before[adds])
         self.cell = _used(cells, rows)
         _, self.of = np.unique(parents[cells.chunk[self.cell]], return_inverse=True)
         self.count = int(self.of.max()) + 1

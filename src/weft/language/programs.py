@@ -7,7 +7,7 @@ from types import TracebackType
 
 import numpy as np
 
-from weft.algorithm import Algorithm, weaving
+from weft.algorithm import Algorithm, linearization
 from weft.collective import PATTERNS, Collective, parse_group
 from weft.collective.slots import input_slots, output_slots
 from weft.display import line as one_line
@@ -188,13 +188,13 @@ class Program:
         """
         if self._algorithm is None:
             self._ended = True
-            woven = weaving.weave(self._in_a_chain(), _Words(self._memory))
+            linear = linearization.linearize(self._in_a_chain(), _Words(self._memory))
             algorithm = Algorithm(
-                (self.collective,), woven.transfers, provenance={"method": "program"}
+                (self.collective,), linear.transfers, provenance={"method": "program"}
             )
             verdict = verify(algorithm)
             if not verdict:
-                raise InputError(self._blame(verdict, woven))
+                raise InputError(self._blame(verdict, linear))
             self._algorithm = algorithm
         return self._algorithm
 
@@ -220,7 +220,7 @@ class Program:
         self._memory.add(source._run, target, reduce=reduce, after=runs, line=line)
         return Chunk(self, target, len(self._memory.moves))
 
-    def _in_a_chain(self) -> weaving.Program:
+    def _in_a_chain(self) -> linearization.Program:
         """All moves in one chain, by depth: what could run at once stands together.
 
         A chain gives order, not dependencies: those come from the cells, and from wishes.
@@ -229,7 +229,7 @@ class Program:
         count = len(moves)
         order = np.argsort(np.array(moves.depth, dtype=np.int64), kind="stable")
         waits = np.array(moves.waits, dtype=np.int64).reshape(-1, 2)
-        return weaving.Program(
+        return linearization.Program(
             self._memory.cells(),
             np.array(moves.src, dtype=np.int32),
             np.array(moves.dst, dtype=np.int32),
@@ -242,10 +242,10 @@ class Program:
             np.ones(len(waits), dtype=np.bool_),
         )
 
-    def _blame(self, verdict: Verdict, woven: weaving.Woven) -> str:
+    def _blame(self, verdict: Verdict, linear: linearization.Linearized) -> str:
         """What the judge says, at the line that did it."""
         if verdict.row is not None:
-            line = self._memory.moves.line[int(woven.action[verdict.row])]
+            line = self._memory.moves.line[int(linear.action[verdict.row])]
             return f"{spelled(line)}: {verdict.violation}"
         if verdict.chunk is None or verdict.npu is None:
             return f"{spelled(self._line)}: {verdict.violation}"
@@ -265,7 +265,7 @@ class Program:
 
 
 class _Words:
-    """What events and cells are called, should weaving find anything wrong."""
+    """What events and cells are called, should linearization find anything wrong."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

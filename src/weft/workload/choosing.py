@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weft.collective import Collective
 from weft.errors import unknown_name
 from weft.units import MAX_BYTES
-from weft.workload.matching import ABSENT, KINDS, Communicator
+from weft.workload.communicators import ABSENT, KINDS, Communicator
 
 LOWERED = ("all-gather", "all-reduce", "all-to-all", "reduce-scatter")
 _ROOTED = ("broadcast", "gather", "reduce", "scatter")

@@ -12,9 +12,9 @@ from weft import _core
 from weft.documents import check_replaceable, new_folder
 from weft.errors import FormatError
 from weft.workload.choosing import Job
+from weft.workload.loading import Workload
 from weft.workload.nodes import COMP, METADATA, Node, encode
 from weft.workload.process_groups import COMM_GROUP_NAME
-from weft.workload.traces import Workload
 
 if TYPE_CHECKING:
     from weft.workload.lowering import Lowering

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.documents import new_folder
-from weft.workload.model import Part, Transformer
 from weft.workload.nodes import COMM_COLL, COMM_RECV, COMM_SEND, COMP, METADATA, Node, encode
 from weft.workload.process_groups import COMM_GROUP_NAME
+from weft.workload.transformer_model import Part, Transformer
 
 PREFIX = "transformer"
 NAMES = re.compile(rf"{PREFIX}\.[0-9]+\.et|{re.escape(COMM_GROUP_NAME)}")

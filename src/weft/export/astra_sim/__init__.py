@@ -16,7 +16,7 @@ from weft.algorithm import Algorithm
 from weft.cost import CostModel
 from weft.documents import new_folder
 from weft.errors import InputError
-from weft.export.astra_sim._files import (
+from weft.export.astra_sim._configuration import (
     MEMORY,
     groups_json,
     logical_json,
@@ -25,11 +25,11 @@ from weft.export.astra_sim._files import (
     system_json,
 )
 from weft.export.astra_sim._forms import Form, between_npus, by_links
+from weft.export.astra_sim._messages import Rows, rows_of
 from weft.export.astra_sim._ns3 import ns3_network
 from weft.export.astra_sim._prediction import predicted_ns
 from weft.export.astra_sim._readme import readme
 from weft.export.astra_sim._routing import routed
-from weft.export.astra_sim._rows import Rows, rows_of
 from weft.export.astra_sim._shapes import Shape, shapes_of
 from weft.export.astra_sim._traces import (
     Call,

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Routes
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.export.astra_sim._pace import Pace, paced
-from weft.export.astra_sim._rows import (
+from weft.export.astra_sim._messages import (
     Cut,
     Int32,
     Int64,
@@ -22,6 +21,7 @@ from weft.export.astra_sim._rows import (
     running_max,
     split,
 )
+from weft.export.astra_sim._pace import Pace, paced
 from weft.export.astra_sim._shapes import Shape
 from weft.topology import Topology
 from weft.units import PS_PER_US, format_bandwidth, format_time

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft import _core
 from weft.export.astra_sim._forms import Form
-from weft.export.astra_sim._rows import Int64
+from weft.export.astra_sim._messages import Int64
 from weft.topology.astra import AstraNetwork
 
 MOST_MESSAGES = 1 << 24  # more would take gigabytes

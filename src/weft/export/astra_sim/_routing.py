@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
 from weft.errors import InputError
-from weft.export.astra_sim._rows import Pieces, Rows, cut, rows_of
+from weft.export.astra_sim._messages import Pieces, Rows, cut, rows_of
 from weft.topology import Topology
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from weft import _core
 from weft.collective import Chunks, Collective
 from weft.export.astra_sim._forms import Form
-from weft.export.astra_sim._rows import Int32, Int64
+from weft.export.astra_sim._messages import Int32, Int64
 from weft.formats.chakra._attributes import CHAKRA_VERSION
 
 _COMP, _COMM_COLL = 4, 7

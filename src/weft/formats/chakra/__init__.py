@@ -15,7 +15,7 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.collective import Collective, format_group
+from weft.collective import Collective, format_group, parse_group
 from weft.documents import new_folder
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import (
@@ -33,13 +33,14 @@ from weft.formats.chakra._columns import (
     planned,
     sent_attributes,
 )
-from weft.formats.chakra._files import TraceFiles, has_traces, naming
-from weft.formats.chakra._header import header_attributes
 from weft.formats.chakra._load import TRACE_NAME, load
-from weft.formats.chakra._part import check_ranks, nodes_of
-from weft.formats.claims import claim_limit
+from weft.formats.chakra._some_ranks import check_ranks, nodes_of
+from weft.formats.chakra._trace_files import TraceFiles, has_traces, naming
+from weft.formats.chakra._trace_header import header_attributes
+from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
-from weft.formats.rows import standard_columns
+from weft.formats.limits import count_limit
+from weft.formats.row_checks import standard_columns
 from weft.memory import fits_table
 
 __all__ = [
@@ -159,8 +160,30 @@ def _count_npus(algorithm: Algorithm) -> int:
 def _check_loadable(algorithm: Algorithm, written: int) -> None:
     """Refuse what `load` would take for a corrupt header: far more chunks than are moved."""
     claims = sum(demand.part_count * demand.chunks_per_share for demand in algorithm.demands)
-    if claims > claim_limit(written):
+    if claims > count_limit(written):
         raise InputError(
             f"the demands have {claims} chunks, but the transfers move too few of them "
             "for a trace; cut the shares in fewer chunks"
         )
+
+
+CHAKRA = Format(
+    "chakra",
+    "a folder of Chakra execution traces, one file per rank",
+    recognise,
+    read,
+    save,
+    suffix="",
+    options={
+        "ranks": Option(
+            "write the traces of these NPUs only, such as 0-3,17",
+            "NPUS",
+            lambda text: parse_group(text, MAX_NPUS),
+        )
+    },
+    hints=("collective", "size", "chunks", "group", "root"),
+    members=TRACE_NAME,
+    check_demands=check_demands,
+    rank=10,
+)
+FORMATS.add(CHAKRA.name, CHAKRA, rank=CHAKRA.rank)

@@ -13,7 +13,7 @@ from weft import _core
 from weft.algorithm import Transfers
 from weft.errors import InputError
 from weft.formats.chakra._attributes import BOOL_LIST, SINT64_LIST, Attribute, delta
-from weft.formats.rows import check_rows
+from weft.formats.row_checks import check_rows
 
 Int64 = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Transfers
 from weft.formats.chakra._columns import ragged
 from weft.formats.chakra._flows import TraceFlow
-from weft.formats.chakra._rows import COMM_RECV, COMM_SEND
+from weft.formats.chakra._row_collector import COMM_RECV, COMM_SEND
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

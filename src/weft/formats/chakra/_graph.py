@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.errors import FormatError, InputError, UnclearError
 from weft.formats.chakra._columns import TAGS, ragged
-from weft.formats.chakra._files import TraceFiles, naming
-from weft.formats.chakra._rows import (
+from weft.formats.chakra._row_collector import (
     COMM_RECV,
     COMM_SEND,
     COMP,
@@ -22,6 +21,7 @@ from weft.formats.chakra._rows import (
     HAS_SRC,
     HAS_TAG,
 )
+from weft.formats.chakra._trace_files import TraceFiles, naming
 from weft.units import MAX_BYTES
 
 Int32 = NDArray[np.int32]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from weft.collective import DEFAULT_ALIGNMENT, MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._columns import ragged
 from weft.formats.chakra._flows import Flows, TraceFlow
+from weft.formats.chakra._payloads import Payloads
 from weft.formats.imported import Hints
 
 Int64 = NDArray[np.int64]
@@ -23,7 +23,7 @@ _MOST_NODES = 1 << 15  # of a rank: sets of those before each take up to 128 MiB
 
 def labelled(
     trace: TraceFlow, flows: Flows, kind: str, group: Sequence[int], hints: Hints
-) -> tuple[Flows, Carried] | None:
+) -> tuple[Flows, Payloads] | None:
     """What messages carry, by the numbers they have; None if they have none that say it.
 
     ``total_chunk_cnt`` is the number of chunks of the buffer, ``msg_chunk_idx`` the first one a
@@ -52,7 +52,7 @@ def labelled(
     found = replace(flows, message=message, part=chunk)
     if demand.chunks.reduce.any() and np.diff(flows.nodes.firsts).max() <= _MOST_NODES:
         found = _summed(trace, found, group)
-    return found, Carried(demand, np.arange(whole, dtype=np.int32))
+    return found, Payloads(demand, np.arange(whole, dtype=np.int32))
 
 
 def _check_both_ends(flows: Flows, columns: Sequence[Int64]) -> None:

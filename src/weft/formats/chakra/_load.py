@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +15,12 @@ from weft.collective import Chunks
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import READABLE_VERSIONS, Attributes
 from weft.formats.chakra._columns import checksum, planned
-from weft.formats.chakra._files import TraceFiles, naming
-from weft.formats.chakra._header import Header, parse_header
-from weft.formats.chakra._rows import COMM_RECV, COMM_SEND, Rows
-from weft.formats.claims import claim_limit
-from weft.formats.frame import read_cost, read_demands, read_network, read_routes
-from weft.formats.rows import first_bad_dep
+from weft.formats.chakra._row_collector import COMM_RECV, COMM_SEND, Rows
+from weft.formats.chakra._trace_files import TraceFiles, naming
+from weft.formats.chakra._trace_header import TraceHeader, parse_header
+from weft.formats.header import read_header, read_network
+from weft.formats.limits import count_limit
+from weft.formats.row_checks import first_bad_dep
 
 TRACE_NAME = re.compile(r"weft\.(0|[1-9][0-9]{0,8})\.et")
 # A row is at least a COMP node with its tag; fewer bytes than this cannot hold one.
@@ -45,9 +44,9 @@ def load(folder: Path) -> Algorithm:
         if not 0 <= header.rows <= files.bytes // LEAST_ROW_BYTES:
             raise InputError(f"{header.rows} rows, which the files are too small to hold")
         files.expect(header.npus)
-        frame = _read_frame(header, attributes, claim_limit(files.bytes))
-        chunks = frame.chunks
-        rows = Rows(header, len(chunks), len(frame.routes or ()))
+        empty = _without_rows(header, attributes, count_limit(files.bytes))
+        chunks = empty.chunks
+        rows = Rows(header, len(chunks), len(empty.routes or ()))
     # A file is read once; what its nodes wait for is remembered as a number.
     digests = np.zeros(header.npus, dtype=np.uint64)
     for npu in range(header.npus):
@@ -62,7 +61,7 @@ def load(folder: Path) -> Algorithm:
         _check_table(header, table)
     _check_nodes(files, planned(table, chunks.bytes, header.npus), digests)
     with naming(first):
-        return replace(frame, rows=table)
+        return replace(empty, rows=table)
 
 
 class _WeftFiles(TraceFiles):
@@ -88,7 +87,7 @@ class _WeftFiles(TraceFiles):
         return f"{self.path(npu)}: node {nodes.id[at[0]]}" if len(at) else str(self.path(npu))
 
 
-def _read_frame(header: Header, attributes: Attributes, limit: int) -> Algorithm:
+def _without_rows(header: TraceHeader, attributes: Attributes, limit: int) -> Algorithm:
     """The algorithm without its rows."""
     columns = {name: attributes.column(f"weft.{name}") for name in header.column_names()}
     topology = None
@@ -96,15 +95,7 @@ def _read_frame(header: Header, attributes: Attributes, limit: int) -> Algorithm
         if header.topology.npus != header.npus:
             raise InputError("the topology's NPUs or switches make no sense")
         topology = read_network(header.topology, columns, limit)
-    none = np.zeros(0, dtype=np.int32)
-    return Algorithm(
-        read_demands(header, columns, header.npus, limit),
-        Transfers(none, none, none, none.astype(np.bool_)),
-        topology,
-        read_routes(header, columns, topology),
-        read_cost(header),
-        MappingProxyType(header.provenance),
-    )
+    return read_header(header, columns, topology, header.npus, limit)
 
 
 def _check_match(files: _WeftFiles, rows: Rows, chunks: Chunks) -> None:
@@ -138,7 +129,7 @@ def _check_match(files: _WeftFiles, rows: Rows, chunks: Chunks) -> None:
         )
 
 
-def _check_table(header: Header, table: Transfers) -> None:
+def _check_table(header: TraceHeader, table: Transfers) -> None:
     row = first_bad_dep(table)
     if row is not None:
         raise InputError(f"row {row} depends on a row that is not before it")

@@ -14,33 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Transfers, place
-from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._deps import Ordered, with_deps
 from weft.formats.chakra._flows import Flows, TraceFlow
+from weft.formats.chakra._payloads import Payloads
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 
-def ordered(trace: TraceFlow, flows: Flows, carried: Carried) -> Ordered:
+def ordered(trace: TraceFlow, flows: Flows, payloads: Payloads) -> Ordered:
     """The rows of a trace, with the dependencies that the flow of data does not explain."""
     depth = trace.levels()[trace.messages.send[flows.message]]
     order = np.lexsort((np.arange(len(depth)), depth))
     message = flows.message[order]
-    chunk = carried.chunk[flows.part[order]].astype(np.int32)
+    chunk = payloads.chunk[flows.part[order]].astype(np.int32)
     content = flows.content[order]
-    reduce = carried.demand.chunks.reduce[chunk] & ~flows.complete[content]
+    reduce = payloads.demand.chunks.reduce[chunk] & ~flows.complete[content]
     rows = _Rows(message, content, chunk, flows.src[order], flows.dst[order], reduce)
     done = _with_scratch(rows, flows)
-    return replace(done, transfers=with_deps(trace, done, _node_chunks(flows, carried)))
+    return replace(done, transfers=with_deps(trace, done, _node_chunks(flows, payloads)))
 
 
-def _node_chunks(flows: Flows, carried: Carried) -> Int32:
+def _node_chunks(flows: Flows, payloads: Payloads) -> Int32:
     """The chunk that each node computes on alone, or -1."""
     alone = flows.node_part >= 0
     chunks = np.full(len(alone), -1, dtype=np.int32)
-    chunks[alone] = carried.chunk[flows.node_part[alone]]
+    chunks[alone] = payloads.chunk[flows.node_part[alone]]
     return chunks
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.collective import Collective
-from weft.formats.chakra._carried import Carried
 from weft.formats.chakra._flows import SPREAD, Flows, TraceFlow
-from weft.formats.chakra._rows import COMM_RECV, COMM_SEND
+from weft.formats.chakra._payloads import Payloads
+from weft.formats.chakra._row_collector import COMM_RECV, COMM_SEND
 from weft.formats.imported import Hints
 
 Int64 = NDArray[np.int64]
@@ -19,7 +19,7 @@ Int64 = NDArray[np.int64]
 MOST_ROWS = 1 << 26
 
 
-def by_pairs(trace: TraceFlow, group: Sequence[int], hints: Hints) -> tuple[Flows, Carried] | None:
+def by_pairs(trace: TraceFlow, group: Sequence[int], hints: Hints) -> tuple[Flows, Payloads] | None:
     """Take it that a message has a chunk from each NPU it may come from to each it may go to.
 
     So it is where any two NPUs have one way between them, as in hierarchical algorithms and
@@ -55,7 +55,7 @@ def by_pairs(trace: TraceFlow, group: Sequence[int], hints: Hints) -> tuple[Flow
         message=np.array(rows, dtype=np.int64),
         part=np.array(chunks, dtype=np.int32),
     )
-    return flows, Carried(demand, np.arange(n * n, dtype=np.int32))
+    return flows, Payloads(demand, np.arange(n * n, dtype=np.int32))
 
 
 def _sources(trace: TraceFlow) -> list[int]:

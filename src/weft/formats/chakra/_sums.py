@@ -9,13 +9,13 @@ import numpy as np
 
 from weft.collective import Chunks, Collective, Sets
 from weft.errors import FormatError, UnclearError
-from weft.formats.chakra._carried import ALIGNMENTS, Carried, same_chunk
 from weft.formats.chakra._flows import ADVICE, Flows
+from weft.formats.chakra._payloads import ALIGNMENTS, Payloads, same_chunk
 from weft.formats.imported import Hints
 from weft.units import format_size
 
 
-def all_reduced(flows: Flows, group: Sequence[int], hints: Hints) -> Carried:
+def all_reduced(flows: Flows, group: Sequence[int], hints: Hints) -> Payloads:
     """The chunks of an All-Reduce: parts of equal size whose whole sums reach everybody once."""
     sums = _Sums(flows, group)
     merged = sums.merged()
@@ -32,7 +32,7 @@ def all_reduced(flows: Flows, group: Sequence[int], hints: Hints) -> Carried:
     groups.sort(key=min)
     demand, numbers = _demand(flows, group, hints, [int(flows.size[g[0]]) for g in groups])
     number_of = {part: number for g, number in zip(groups, numbers, strict=True) for part in g}
-    return Carried(demand, np.array([number_of[part] for part in merged], dtype=np.int32))
+    return Payloads(demand, np.array([number_of[part] for part in merged], dtype=np.int32))
 
 
 class _Sums:

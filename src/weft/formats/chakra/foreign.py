@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
 from weft.errors import FormatError, InputError, UnclearError, unknown_name
-from weft.formats.chakra._carried import Carried, carried, direction_of
-from weft.formats.chakra._files import TraceFiles, naming
 from weft.formats.chakra._flows import ADVICE, BOTH, COLLECT, SPREAD, Flows, TraceFlow
 from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
 from weft.formats.chakra._pairs import by_pairs
-from weft.formats.chakra._reach import out_of_reach
+from weft.formats.chakra._payloads import Payloads, direction_of, payloads
+from weft.formats.chakra._reachability import out_of_reach
 from weft.formats.chakra._sums import all_reduced
+from weft.formats.chakra._trace_files import TraceFiles, naming
 from weft.formats.imported import Hints, Imported
 from weft.judge import verify
 
@@ -129,7 +129,7 @@ class _Reader:
             return self._imported(flows, all_reduced(flows, self._group, self._hints))
         ends = direction_of(self._kind, self._hints) == "collect"
         return self._imported(
-            flows, carried(flows, self._kind, self._group, self._hints, ends=ends)
+            flows, payloads(flows, self._kind, self._group, self._hints, ends=ends)
         )
 
     def _follow(self, *, parts: bool) -> Flows:
@@ -139,7 +139,7 @@ class _Reader:
             direction = COLLECT if ends else SPREAD
         return self._trace.follow(self._group, direction, parts=parts)
 
-    def _imported(self, flows: Flows, found: Carried) -> Imported:
+    def _imported(self, flows: Flows, found: Payloads) -> Imported:
         done = ordered(self._trace, flows, found)
         provenance = {"format": "chakra", "source": self._path.name}
         algorithm = Algorithm((found.demand,), done.transfers, provenance=provenance)

@@ -9,12 +9,12 @@ from weft.algorithm import Buffer
 from weft.algorithm.memory import Memory
 from weft.errors import InputError
 from weft.formats.msccl.blocks import Block, Step
+from weft.formats.msccl.capacity import Messages, fewer_chunks, or_msccl
 from weft.formats.msccl.dialects import FEWER_PEERS, MAX_FUSED_SUMS, Dialect
 from weft.formats.msccl.document import BUFFERS, Type
 from weft.formats.msccl.moves import Order, Place
-from weft.formats.msccl.room import Messages, fewer_chunks, or_msccl
 from weft.formats.msccl.steps import READS_SRC, WRITES_DST
-from weft.formats.msccl.waiting import Spot, Waits, waits_of
+from weft.formats.msccl.waits import Spot, Waits, waits_of
 
 _LETTERS = {buffer: letter for letter, buffer in BUFFERS.items()}
 _NOP = Step(Type.NOP, (int(Buffer.INPUT), -1), (int(Buffer.OUTPUT), -1), 0, ())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Cells, Program
-from weft.formats.claims import claim_limit
+from weft.formats.limits import count_limit
 from weft.formats.msccl.document import Document, Int64, Type
 from weft.formats.msccl.steps import (
     ADDS,
@@ -38,7 +38,7 @@ class Units:
 def units_of(document: Document) -> Units:
     steps = document.steps
     counts = np.where(steps.type == Type.NOP, 0, steps.count)
-    most = claim_limit(document.size)
+    most = count_limit(document.size)
     if int(counts.sum()) > most:
         document.fail("<algo>", f"moves more than {most} chunks; no runtime loads that")
     ends = np.cumsum(counts)

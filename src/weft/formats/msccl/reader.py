@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Cells, Woven, cells_of, weave
+from weft.algorithm import Algorithm, Buffer, Cells, Linearized, cells_of, linearize
 from weft.collective import Collective
 from weft.collective.slots import output_slots
 from weft.errors import InputError
-from weft.formats.claims import claim_limit
 from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
+from weft.formats.limits import count_limit
 from weft.formats.msccl.document import Document, Int64, read_document
-from weft.formats.msccl.meaning import Setting, collective_of, setting_of, unit_of
+from weft.formats.msccl.pattern import Setting, collective_of, setting_of, unit_of
 from weft.formats.msccl.program import Translation, private_counts, units_of
 from weft.formats.msccl.steps import check, match, waits
 
@@ -45,18 +45,18 @@ def read(path: Path, hints: Hints) -> Imported:
         collective = collective_of(document, setting, hints)
         translation = translate(_cells(document, setting, collective, scratch))
     try:
-        woven = weave(translation.program, translation)
+        linear = linearize(translation.program, translation)
     except InputError as error:
         document.fail(str(error))
     if setting.kind is not None and not setting.in_place:
         _check_outputs(translation, collective)
-    algorithm = _algorithm(document, setting, collective, woven)
-    return Imported(algorithm, path, lambda row: translation.origin(int(woven.action[row])))
+    algorithm = _algorithm(document, setting, collective, linear)
+    return Imported(algorithm, path, lambda row: translation.origin(int(linear.action[row])))
 
 
 def _check_memory(document: Document, scratch: Int64) -> None:
     cells = document.gpus.inputs + document.gpus.outputs + scratch
-    most = claim_limit(document.size)
+    most = count_limit(document.size)
     if int(cells.sum()) > most:
         document.fail("<algo>", f"has more than {most} slots in all; no runtime loads that")
 
@@ -103,7 +103,7 @@ def _check_outputs(translation: Translation, collective: Collective) -> None:
 
 
 def _algorithm(
-    document: Document, setting: Setting, collective: Collective, woven: Woven
+    document: Document, setting: Setting, collective: Collective, linear: Linearized
 ) -> Algorithm:
     """The rows among the NPUs of the group."""
     provenance: dict[str, str | int | float | bool] = {
@@ -113,7 +113,7 @@ def _algorithm(
     }
     if setting.kind is None:
         provenance["collective"] = "derived from what the algorithm does"
-    rows = woven.transfers
+    rows = linear.transfers
     if setting.group != tuple(range(len(setting.group))):
         npu = np.array(setting.group, dtype=np.int32)
         rows = replace(rows, src=npu[rows.src], dst=npu[rows.dst])

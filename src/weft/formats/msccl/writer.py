@@ -11,14 +11,14 @@ from weft.algorithm.memory import Memory, lay_out
 from weft.documents import new_file
 from weft.errors import InputError, unknown_name
 from weft.formats.msccl.blocks import Block, assign_channels, blocks_of
+from weft.formats.msccl.capacity import Messages, check_room
+from weft.formats.msccl.deadlock import Patience, take_apart
 from weft.formats.msccl.dialects import DIALECTS, FEWER_PEERS, PROTOCOLS, Dialect
 from weft.formats.msccl.fusion import fusions_of, spread
 from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
 from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
 from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
-from weft.formats.msccl.room import Messages, check_room
-from weft.formats.msccl.running import Patience, take_apart
 
 
 def write(

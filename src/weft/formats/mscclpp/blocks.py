@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm.memory import Memory
-from weft.formats.mscclpp.hazards import Hazards
-from weft.formats.mscclpp.limits import (
+from weft.formats.mscclpp.executor import (
     A_LANE,
     MAX_CHANNELS,
     MAX_CHANNELS_AN_OPERATION,
@@ -23,6 +22,7 @@ from weft.formats.mscclpp.limits import (
     MAX_SEMAPHORES_AN_OPERATION,
     PORT,
 )
+from weft.formats.mscclpp.hazards import Hazards
 
 BUFFERS_A_PEER = 3
 """A peer has an input, an output and a scratch buffer that a thread block may write."""

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from weft.algorithm import Cells
 from weft.errors import InputError, unknown_name
-from weft.formats.mscclpp.cutting import Cut
 from weft.formats.mscclpp.events import Events, Line, Meetings, Threads, Where, words
-from weft.formats.mscclpp.limits import BUFFERS, MAX_BARRIERS, MEMORY, PORT
+from weft.formats.mscclpp.executor import BUFFERS, MAX_BARRIERS, MEMORY, PORT
 from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan
 from weft.formats.mscclpp.shapes import BY_PORT, KNOWN, MOVES, REFUSED, SIGNALS, WAITS, Shape
+from weft.formats.mscclpp.splitting import Cut
 from weft.quoting import brief, quoted
 
 

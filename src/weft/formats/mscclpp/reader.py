@@ -10,19 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Cells, Program, Woven, cells_of, place, weave
+from weft.algorithm import Algorithm, Buffer, Cells, Linearized, Program, cells_of, linearize, place
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective.slots import output_slots
 from weft.documents import Document, PlacedError, read_document
 from weft.errors import FormatError, InputError
 from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
-from weft.formats.mscclpp.cutting import Cut, cut_of
 from weft.formats.mscclpp.events import words
-from weft.formats.mscclpp.limits import BUFFERS
-from weft.formats.mscclpp.meaning import collective_of, says_nothing, unit_of
+from weft.formats.mscclpp.executor import BUFFERS
 from weft.formats.mscclpp.operations import Interpreter
+from weft.formats.mscclpp.pattern import collective_of, says_nothing, unit_of
 from weft.formats.mscclpp.schema import Plan, parse
+from weft.formats.mscclpp.splitting import Cut, cut_of
 from weft.quoting import quoted
 
 MAX_BYTES = 128 << 20
@@ -110,10 +110,10 @@ def _woven(plan: Plan, path: Path, hints: Hints, cut: Cut) -> Imported:
         counts = output_slots(collective.chunks, len(plan.gpus)).counts.tolist()
         rows = cells.slots[Buffer.OUTPUT]
         results = [row[:count].tolist() for row, count in zip(rows, counts, strict=True)]
-    woven = _weave(translation, results)
-    algorithm = Algorithm((collective,), woven.transfers, provenance=provenance)
+    linear = _linearized(translation, results)
+    algorithm = Algorithm((collective,), linear.transfers, provenance=provenance)
     origins = translation.events.origins
-    return Imported(algorithm, path, lambda row: words(origins[int(woven.action[row])]))
+    return Imported(algorithm, path, lambda row: words(origins[int(linear.action[row])]))
 
 
 def _named_results(cells: Cells, gpus: int) -> list[list[int]]:
@@ -147,7 +147,7 @@ class _Translation:
         return f"a chunk of GPU {gpu}"
 
 
-def _weave(translation: _Translation, results: list[list[int]]) -> Woven:
+def _linearized(translation: _Translation, results: list[list[int]]) -> Linearized:
     """The rows; raises unless results are where they belong, for sure, when thread blocks end.
 
     It is as if somebody read them then, each into a cell of its own.
@@ -173,4 +173,4 @@ def _weave(translation: _Translation, results: list[list[int]]) -> Woven:
         np.concatenate([cells.result_place, none]),
         cells.slots,
     )
-    return weave(events.program(with_copies), translation, kept=actions)
+    return linearize(events.program(with_copies), translation, kept=actions)

@@ -14,9 +14,9 @@ from weft.algorithm import Algorithm, Buffer
 from weft.algorithm.memory import Memory, lay_out
 from weft.documents import new_file
 from weft.errors import InputError
+from weft.formats.mscclpp.block_count import beginning, room_for, too_many
 from weft.formats.mscclpp.blocks import Block, Gpu, Lane, Step, arrange, needs_acknowledgement
-from weft.formats.mscclpp.hazards import Hazards, find_hazards
-from weft.formats.mscclpp.limits import (
+from weft.formats.mscclpp.executor import (
     ALIGNMENT,
     BUFFERS,
     COLLECTIVES,
@@ -28,20 +28,11 @@ from weft.formats.mscclpp.limits import (
     MEMORY,
     PORT,
 )
-from weft.formats.mscclpp.room import beginning, room_for, too_many
+from weft.formats.mscclpp.hazards import Hazards, find_hazards
 from weft.quoting import quoted
 
 Record = dict[str, Any]
 
-OPTIONS = (
-    "name",
-    "gpus_per_node",
-    "threads",
-    "thread_blocks",
-    "min_size",
-    "max_size",
-    "max_offset",
-)
 MOST_BLOCKS = 108
 """Streaming multiprocessors of an A100; each runs one thread block of 1024 threads."""
 

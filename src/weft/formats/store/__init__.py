@@ -11,29 +11,26 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 
-from weft.algorithm import Algorithm, RoundLog, Transfers
+from weft.algorithm import Algorithm, RoundLog
 from weft.documents import check_replaces_file, give_name, link_target, new_descriptor
 from weft.errors import InputError
 from weft.formats.chakra import naming
-from weft.formats.claims import check_named, claim_limit
-from weft.formats.frame import (
+from weft.formats.format import FORMATS, Format
+from weft.formats.header import (
     LINK_COLUMNS,
     Columns,
-    Network,
-    frame_of,
-    json_of,
+    header_json,
+    header_of,
     link_columns,
     network_of,
-    read_cost,
-    read_demands,
+    read_header,
     read_network,
-    read_routes,
 )
 from weft.formats.imported import Hints, Imported
+from weft.formats.limits import check_npu_numbers, count_limit
 from weft.formats.store._layout import (
     HEAD_BYTES,
     LOG,
@@ -68,8 +65,8 @@ def write(algorithm: Algorithm, path: Path) -> None:
     """
     kind = kind_of(algorithm.rows)
     columns, numbers = KINDS[kind].take(algorithm)
-    fields, frame_columns = frame_of(algorithm, algorithm.route_table)
-    columns |= frame_columns
+    fields, header_columns = header_of(algorithm, algorithm.route_table)
+    columns |= header_columns
     whole = None if algorithm.topology is None else algorithm.topology.whole
     if whole is not None:
         columns |= {f"whole_{name}": column for name, column in link_columns(whole).items()}
@@ -82,7 +79,7 @@ def write(algorithm: Algorithm, path: Path) -> None:
         whole=None if whole is None else network_of(whole),
         **fields,
     )
-    text = json_of(directory)
+    text = header_json(directory)
     if not _named(algorithm, path, entries, columns, text):
         with new_descriptor(path) as descriptor:
             write_all(descriptor, entries, columns, text)
@@ -120,7 +117,7 @@ def read(path: Path, hints: Hints) -> Imported:
     directory, arrays, size = opened(path)
     with naming(path):
         algorithm = _algorithm(directory, arrays, size)
-        check_named(algorithm, size)
+        check_npu_numbers(algorithm, size)
     hints.check(path, algorithm.demands)
     return Imported(algorithm, path)
 
@@ -129,7 +126,7 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     kind = KINDS.get(directory.rows)
     if kind is None:
         raise InputError(f"rows of the kind {brief(directory.rows)}, which this Weft does not know")
-    limit = claim_limit(size)
+    limit = count_limit(size)
     columns = _whole_numbers(arrays, directory.column_names())
     topology = _topology(directory, arrays, columns, limit)
     npus = 1 << 31 if topology is None else topology.npus
@@ -138,20 +135,12 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     exchange = [demand.kind for demand in directory.demands] == ["all-to-all"]
     of_one = directory.rows in ("symmetric", "mended-exchange")
     most = limit * npus if of_one and exchange else limit
-    none = np.zeros(0, dtype=np.int32)
-    frame = Algorithm(
-        read_demands(directory, columns, npus, most),
-        Transfers(none, none, none, none.astype(np.bool_)),
-        topology,
-        read_routes(directory, columns, topology),
-        read_cost(directory),
-        MappingProxyType(directory.provenance),
-    )
-    return replace(frame, rows=kind.make(frame, arrays, directory.numbers))
+    empty = read_header(directory, columns, topology, npus, most)
+    return replace(empty, rows=kind.make(empty, arrays, directory.numbers))
 
 
 def _whole_numbers(arrays: Arrays, names: Iterable[str], prefix: str = "") -> Columns:
-    """Columns of a frame in 64 bits: files keep what is narrower, of which sums wrap around."""
+    """Columns of a header in 64 bits: files keep what is narrower, of which sums wrap around."""
     columns = {}
     for name in names:
         column = arrays[f"{prefix}{name}"]
@@ -167,22 +156,16 @@ def _topology(
 ) -> Topology | None:
     if directory.topology is None:
         return None
-    topology = _network(directory.topology, columns, limit)
+    topology = read_network(directory.topology, columns, limit)
     if directory.translates:
         topology = _translating(topology)
     if directory.whole is None:
         return topology
     links = _whole_numbers(arrays, LINK_COLUMNS, "whole_")
-    whole = _translating(_network(directory.whole, links, limit))
+    whole = _translating(read_network(directory.whole, links, limit))
     if whole.npus != topology.npus:
         raise InputError("the network before failures has other NPUs")
     return replace(topology, whole=whole)
-
-
-def _network(network: Network, columns: Columns, limit: int) -> Topology:
-    if not 1 <= network.npus <= limit:
-        raise InputError("the topology's NPUs or switches make no sense")
-    return read_network(network, columns, limit)
 
 
 def _translating(topology: Topology) -> Topology:
@@ -190,3 +173,15 @@ def _translating(topology: Topology) -> Topology:
     if not topology.dimensions or topology.removed or topology.buffers or topology.copying:
         raise InputError("a network that is said to translate onto itself cannot do so")
     return replace(topology, translates=True)
+
+
+STORE = Format(
+    "weft",
+    "a compact store, one file in a few bytes a transfer",
+    recognise,
+    read,
+    write,
+    SUFFIX,
+    rank=20,
+)
+FORMATS.add(STORE.name, STORE, rank=STORE.rank)

@@ -20,7 +20,7 @@ from weft.algorithm.rounds import LOG_BEGINS
 from weft.documents import open_file
 from weft.errors import FormatError, InputError
 from weft.formats.chakra import naming
-from weft.formats.frame import Frame, Network
+from weft.formats.header import Header, Network
 from weft.memory import check_fits
 from weft.quoting import brief
 
@@ -51,7 +51,7 @@ class Entry(msgspec.Struct):
         return self.length * TYPES[self.type].itemsize
 
 
-class Directory(Frame, kw_only=True):
+class Directory(Header, kw_only=True):
     """The JSON text at the end of the file."""
 
     rows: str  # what kind they are of

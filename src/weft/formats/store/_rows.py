@@ -22,8 +22,8 @@ from weft.algorithm import (
 from weft.algorithm.rounds import NARROW_CHUNKS
 from weft.collective import Collective
 from weft.errors import InputError
-from weft.formats.claims import checked_range
-from weft.formats.rows import check_rows, standard_columns
+from weft.formats.limits import checked_range
+from weft.formats.row_checks import check_rows, standard_columns
 from weft.formats.store._layout import LOG, Arrays, Column
 from weft.topology.model import Topology
 from weft.units import CLOCK_PS

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm, Transfers
 from weft.documents import Document, PlacedError, new_file, placed, read_document
 from weft.errors import InputError
-from weft.formats.claims import check_named, claim_limit, claimed_chunks
 from weft.formats.imported import Hints, Imported
+from weft.formats.limits import check_npu_numbers, chunk_total, count_limit
 from weft.quoting import quoted
 
 MOST_BYTES = 4 << 30
@@ -71,7 +71,7 @@ def read_csv(path: Path, hints: Hints) -> Imported:
         with placed("the table", ()):
             _check_claims(hints, npus, len(document.data))
             algorithm = Algorithm((hints.demand(npus),), transfers)
-            check_named(algorithm, len(document.data))
+            check_npu_numbers(algorithm, len(document.data))
             return algorithm, lines
 
     algorithm, lines = read_document(path, "table", build, MOST_BYTES)
@@ -82,8 +82,8 @@ def _check_claims(hints: Hints, npus: int, total_bytes: int) -> None:
     """Raise if the collective would have chunks without end: a row can name any NPU."""
     ranks = npus if hints.group is None else len(hints.group)
     moves = None if hints.moves is None else len(hints.moves)
-    claims = claimed_chunks(hints.collective or "", ranks, moves, hints.chunks or 1)
-    if claims > claim_limit(total_bytes):
+    claims = chunk_total(hints.collective or "", ranks, moves, hints.chunks or 1)
+    if claims > count_limit(total_bytes):
         raise InputError(
             f"among {ranks} NPUs it would have {claims} chunks, far more than the rows move; "
             "say who takes part with --group, or take fewer --chunks"

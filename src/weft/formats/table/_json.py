@@ -1,21 +1,16 @@
-"""An algorithm as one JSON document: collectives, columns of transfers, perhaps a network."""
+"""An algorithm as one JSON document: the header of every format, its columns, and the rows."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
-from weft.collective import Chunks, Collective
-from weft.cost import CostModel
+from weft.algorithm import COLUMN_TYPES, Algorithm, Transfers
 from weft.documents import (
     Document,
     PlacedError,
@@ -27,36 +22,59 @@ from weft.documents import (
     read_document,
 )
 from weft.errors import InputError
-from weft.formats.claims import (
-    PART_TYPES,
-    check_named,
-    checked_parts,
-    checked_range,
-    claim_limit,
-    claimed_chunks,
+from weft.formats.header import (
+    Cost,
+    Demand,
+    Header,
+    Network,
+    header_of,
+    plain,
+    read_header,
+    read_network,
 )
 from weft.formats.imported import Hints, Imported
-from weft.formats.table import _records as records
+from weft.formats.limits import check_npu_numbers, checked_range, count_limit
 from weft.quoting import brief, quoted
-from weft.topology.model import Topology
 
-Int64 = NDArray[np.int64]
-
+VERSION = 2
 MOST_BYTES = 4 << 30
 # What a column of rows is called in the file, where it is not its own name.
 NAMES = {"start": "start_ps", "end": "end_ps"}
+
+
+class TransferColumns(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One entry per row; `deps` has those of all rows, `dep_count` of them each."""
+
+    chunk: list[int]
+    src: list[int]
+    dst: list[int]
+    reduce: list[bool]
+    route: list[int] | None = None
+    start_ps: list[int] | None = None
+    end_ps: list[int] | None = None
+    src_place: list[int] | None = None
+    dst_place: list[int] | None = None
+    dep_count: list[int] | None = None
+    deps: list[int] | None = None
+
+
+class Table(Header, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The whole file."""
+
+    weft_table: int
+    columns: dict[str, list[int]]
+    transfers: TransferColumns
+
+
 _WORDS = Words(
     {
-        "": records.TableRecord,
-        "collectives": records.CollectiveRecord,
-        "parts": records.Parts,
-        "transfers": records.TransferColumns,
-        "topology": records.TopologyRecord,
-        "links": records.Links,
-        "routes": records.RouteColumns,
-        "cost": records.CostRecord,
+        "": Table,
+        "demands": Demand,
+        "transfers": TransferColumns,
+        "topology": Network,
+        "cost": Cost,
     },
-    {"collectives": "collective"},
+    {"demands": "collective"},
 )
 
 
@@ -68,88 +86,19 @@ def recognise_json(path: Path, head: bytes) -> bool:
 
 def write_json(algorithm: Algorithm, path: Path) -> None:
     """Write all of an algorithm; the file appears whole or not at all."""
+    fields, columns = header_of(algorithm, algorithm.routes)
     rows = algorithm.transfers
-    columns = {NAMES.get(name, name): column.tolist() for name, column in rows.columns().items()}
+    table = {NAMES.get(name, name): column.tolist() for name, column in rows.columns().items()}
     if rows.dep_offsets is not None:
-        del columns["dep_offsets"]
-        columns["dep_count"] = np.diff(rows.dep_offsets).tolist()
-    document = records.TableRecord(
-        weft_table=records.VERSION,
-        collectives=[_collective_record(demand) for demand in algorithm.demands],
-        transfers=records.TransferColumns(**columns),
-        topology=_topology_record(algorithm.topology),
-        routes=_route_record(algorithm.routes),
-        cost=_cost_record(algorithm.cost),
-        provenance={name: _plain(value) for name, value in algorithm.provenance.items()},
+        del table["dep_offsets"]
+        table["dep_count"] = np.diff(rows.dep_offsets).tolist()
+    document = Table(
+        weft_table=VERSION,
+        columns={name: column.astype(np.int64).tolist() for name, column in columns.items()},
+        transfers=TransferColumns(**table),
+        **fields,
     )
-    new_file(path, msgspec.json.encode(document, enc_hook=_plain) + b"\n")
-
-
-def _finite(value: str | float) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
-
-
-def _plain(value: Any) -> Any:
-    """A value of Python's own that JSON can hold."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, str | int | float | bool) or not _finite(value):
-        raise InputError(
-            f"the provenance cannot be written as JSON: {quoted(value)} is no plain value"
-        )
-    return value
-
-
-def _cost_record(cost: CostModel | None) -> records.CostRecord | None:
-    return None if cost is None else records.CostRecord(cost.latency_model, cost.switching)
-
-
-def _part_record(parts: Chunks | None) -> records.Parts | None:
-    if parts is None:
-        return None
-    return records.Parts(
-        **{name: getattr(parts, name).tolist() for name in PART_TYPES},
-        sets=[parts.members(number).tolist() for number in range(len(parts.set_sizes))],
-    )
-
-
-def _collective_record(demand: Collective) -> records.CollectiveRecord:
-    return records.CollectiveRecord(
-        demand.kind,
-        list(demand.group),
-        demand.size,
-        demand.chunks_per_share,
-        demand.root,
-        demand.alignment,
-        demand.relay,
-        _part_record(demand.parts),
-    )
-
-
-def _topology_record(topology: Topology | None) -> records.TopologyRecord | None:
-    if topology is None:
-        return None
-    return records.TopologyRecord(
-        topology.name,
-        topology.npus,
-        records.Links(
-            topology.src.tolist(),
-            topology.dst.tolist(),
-            topology.bandwidth.tolist(),
-            topology.latency.tolist(),
-        ),
-        topology.switches,
-        sorted(int(npu) for npu in topology.removed),
-        [(int(switch), int(size)) for switch, size in topology.buffers.items()],
-        sorted(int(switch) for switch in topology.copying),
-        list(topology.dimensions),
-        list(topology.changes),
-    )
-
-
-def _route_record(routes: Routes | None) -> records.RouteColumns | None:
-    if routes is None:
-        return None
-    return records.RouteColumns(np.diff(routes.offsets).tolist(), routes.links.tolist())
+    new_file(path, msgspec.json.encode(document, enc_hook=plain) + b"\n")
 
 
 def read_json(path: Path, hints: Hints) -> Imported:
@@ -160,33 +109,41 @@ def read_json(path: Path, hints: Hints) -> Imported:
 
 
 def _algorithm(document: Document) -> Algorithm:
-    plain = load_json(document.data)
-    if not isinstance(plain, dict) or "weft_table" not in plain:
+    found = load_json(document.data)
+    if not isinstance(found, dict) or "weft_table" not in found:
         raise PlacedError('is not a table of Weft: expected an object with "weft_table"')
-    if plain["weft_table"] != records.VERSION:
+    if found["weft_table"] != VERSION:
         raise PlacedError(
-            f"version {brief(plain['weft_table'])} of the table; this Weft reads version "
-            f"{records.VERSION}",
+            f"version {brief(found['weft_table'])} of the table; this Weft reads version {VERSION}",
             ("weft_table",),
         )
-    record = convert(plain, records.TableRecord, _WORDS)
-    limit = claim_limit(len(document.data))
-    demands = _demands(record.collectives, limit)
+    table = convert(found, Table, _WORDS)
+    limit = count_limit(len(document.data))
+    with placed("columns", ("columns",)):
+        columns = _columns(table.columns, table.column_names())
     with placed("topology", ("topology",)):
-        topology = None if record.topology is None else _topology(record.topology, limit)
-    with placed("routes", ("routes",)):
-        routes = None if record.routes is None else _routes(record.routes, topology)
-    with placed("cost", ("cost",)):
-        cost = None if record.cost is None else _cost(record.cost)
+        topology = None
+        if table.topology is not None:
+            topology = read_network(table.topology, columns, limit)
+    npus = 1 << 31 if topology is None else topology.npus
     with placed("transfers", ("transfers",)):
-        rows = _transfers(record.transfers)
-        provenance = MappingProxyType(record.provenance)
-        algorithm = Algorithm(demands, rows, topology, routes, cost, provenance)
-        check_named(algorithm, len(document.data))
+        rows = _transfers(table.transfers)
+        algorithm = read_header(table, columns, topology, npus, limit, rows=rows, placed=placed)
+        check_npu_numbers(algorithm, len(document.data))
         return algorithm
 
 
-def _numbers(name: str, values: Iterable[int], kind: type[np.generic] = np.int64) -> NDArray[Any]:
+def _columns(found: Mapping[str, Sequence[int]], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """The columns that a header asks for, no more and no less."""
+    for name in names:
+        if name not in found:
+            raise InputError(f"{name} is missing")
+    for name in found.keys() - set(names):
+        raise InputError(f"nothing is said in {quoted(name)}; expected {', '.join(names)}")
+    return {name: _numbers(name, found[name]) for name in names}
+
+
+def _numbers(name: str, values: Sequence[int], kind: type[np.generic] = np.int64) -> NDArray[Any]:
     """A column of whole numbers, all of which its type can hold."""
     try:
         return np.array(values, dtype=kind)
@@ -194,78 +151,7 @@ def _numbers(name: str, values: Iterable[int], kind: type[np.generic] = np.int64
         raise InputError(f"{name} has a number that is too large") from None
 
 
-def _demands(found: list[records.CollectiveRecord], limit: int) -> tuple[Collective, ...]:
-    claims, demands = 0, []
-    for i, record in enumerate(found):
-        with placed(f"collective {i}", ("collectives", i)):
-            parts = None if record.parts is None else len(record.parts.bytes)
-            claims += claimed_chunks(record.kind, len(record.group), parts, record.chunks)
-            if claims > limit:
-                raise InputError(f"{claims} chunks, far more than the file can move")
-            if any(npu >= 1 << 31 for npu in record.group):
-                raise InputError("the group names an NPU whose number is too large")
-            demands.append(
-                Collective(
-                    record.kind,
-                    tuple(record.group),
-                    record.size,
-                    record.chunks,
-                    record.root,
-                    record.alignment,
-                    record.relay,
-                    None if record.parts is None else _parts(record.parts),
-                )
-            )
-    return tuple(demands)
-
-
-def _parts(record: records.Parts) -> Chunks:
-    columns = {name: _numbers(name, getattr(record, name)) for name in PART_TYPES}
-    if len({len(column) for column in columns.values()}) > 1:
-        raise InputError("the columns of the parts differ in length")
-    lengths = _numbers("sets", [len(members) for members in record.sets])
-    members = _numbers("sets", [npu for members in record.sets for npu in members])
-    return checked_parts(columns, lengths, members, "parts.")
-
-
-def _topology(record: records.TopologyRecord, limit: int) -> Topology:
-    names = record.links.__struct_fields__
-    links = {name: _numbers(name, getattr(record.links, name)) for name in names}
-    if len({len(column) for column in links.values()}) > 1:
-        raise InputError("the columns of the links differ in length")
-    if not (1 <= record.npus <= limit and 0 <= record.switches <= limit):
-        raise InputError(f"{record.npus} NPUs and {record.switches} switches make no sense")
-    for name in ("src", "dst"):
-        checked_range(f"links.{name}", links[name], record.npus + record.switches)
-    topology = Topology.from_links(
-        record.name,
-        record.npus,
-        *links.values(),
-        switches=record.switches,
-        dimensions=record.dimensions,
-    )
-    if not all(0 <= npu < record.npus for npu in record.removed):
-        raise InputError("a removed NPU is none of the topology's")
-    topology = topology.with_switches(buffers=dict(record.buffers), copying=record.copying)
-    return replace(topology, removed=frozenset(record.removed), changes=tuple(record.changes))
-
-
-def _routes(record: records.RouteColumns, topology: Topology | None) -> Routes:
-    lengths, links = _numbers("length", record.length), _numbers("links", record.links)
-    checked_range("length", lengths, len(links) + 1)
-    checked_range("links", links, topology.links if topology else 1 << 31)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    if offsets[-1] != len(links):
-        raise InputError(f"lengths of {offsets[-1]} links in all, but there are {len(links)}")
-    return Routes(offsets, links.astype(np.int32))
-
-
-def _cost(record: records.CostRecord) -> CostModel:
-    # CostModel itself refuses names it does not know.
-    return CostModel(record.latency_model, record.switching)  # type: ignore[arg-type]
-
-
-def _transfers(record: records.TransferColumns) -> Transfers:
+def _transfers(record: TransferColumns) -> Transfers:
     columns: dict[str, Any] = {}
     for name, kind in COLUMN_TYPES.items():
         values = getattr(record, NAMES.get(name, name), None)

@@ -11,8 +11,8 @@ from weft.collective import PATTERNS, Collective, Move, all_reduce_of, custom
 from weft.collective.model import DEFAULT_ALIGNMENT
 from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError, unknown_name
-from weft.formats.claims import claim_limit
 from weft.formats.imported import Hints
+from weft.formats.limits import count_limit
 from weft.formats.msccl.document import Document
 from weft.formats.msccl.steps import RECEIVES, SENDS
 from weft.quoting import quoted
@@ -105,7 +105,7 @@ def _told(document: Document, hints: Hints) -> Collective:
     count = len(document.gpus)
     sizes = [move.size for move in hints.moves if move.size > 0]
     unit = int(np.gcd.reduce(np.array(sizes, dtype=np.int64))) if sizes else 1
-    most = claim_limit(document.size)
+    most = count_limit(document.size)
     if sum(sizes) // unit * count > most:
         raise InputError(f"the moves have more than {most} slots of {unit} B in all")
     slots = [
@@ -120,7 +120,7 @@ def _named(document: Document, setting: Setting, hints: Hints) -> Collective:
     kind, count = setting.kind, len(document.gpus)
     assert kind is not None
     pieces = _pieces(document, kind)
-    if pieces * count > claim_limit(document.size):
+    if pieces * count > count_limit(document.size):
         document.fail("<algo>", f"has {pieces} chunks on each of {count} GPUs; that is too many")
     size = size_of(document, hints, pieces)
     group = range(count)

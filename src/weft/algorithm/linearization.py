@@ -66,7 +66,7 @@ class Words(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Woven:
+class Linearized:
     """A program as rows.
 
     Attributes
@@ -86,7 +86,7 @@ class Woven:
     before: Int32
 
 
-def weave(program: Program, words: Words, kept: int | None = None) -> Woven:
+def linearize(program: Program, words: Words, kept: int | None = None) -> Linearized:
     """Put a program's actions in an order in which they could run one after the other.
 
     Parameters
@@ -101,7 +101,7 @@ def weave(program: Program, words: Words, kept: int | None = None) -> Woven:
         or two events use a cell, one writes it, and nothing says which comes first.
     """
     cells = program.cells
-    woven = _core.weave(
+    linear = _core.weave(
         program.events,
         program.src,
         program.dst,
@@ -117,9 +117,9 @@ def weave(program: Program, words: Words, kept: int | None = None) -> Woven:
         cells.result,
         cells.result_place,
     )
-    if woven.fault != _core.Fault.nothing:
-        raise InputError(_sentence(woven, words))
-    columns: dict[str, NDArray[Any]] = woven.columns()
+    if linear.fault != _core.Fault.nothing:
+        raise InputError(_sentence(linear, words))
+    columns: dict[str, NDArray[Any]] = linear.columns()
     if kept is not None:
         columns = _first(columns, kept)
     action, before = columns.pop("action"), columns.pop("before")
@@ -128,7 +128,7 @@ def weave(program: Program, words: Words, kept: int | None = None) -> Woven:
         del columns["src_place"], columns["dst_place"]
     if len(columns["deps"]) == 0:
         del columns["dep_offsets"], columns["deps"]
-    return Woven(Transfers(**columns), action, before)
+    return Linearized(Transfers(**columns), action, before)
 
 
 def _first(columns: dict[str, NDArray[Any]], kept: int) -> dict[str, NDArray[Any]]:
@@ -146,17 +146,17 @@ def _first(columns: dict[str, NDArray[Any]], kept: int) -> dict[str, NDArray[Any
 _SHOWN = 6  # events of a cycle that a sentence names
 
 
-def _sentence(woven: _core.Woven, words: Words) -> str:
+def _sentence(linear: _core.Woven, words: Words) -> str:
     # A cycle passes through both halves of an action; people call them by one name.
-    events = list(dict.fromkeys(words.event(event) for event in woven.fault_events))
-    if woven.fault == _core.Fault.cycle:
+    events = list(dict.fromkeys(words.event(event) for event in linear.fault_events))
+    if linear.fault == _core.Fault.cycle:
         rest = [f"and {len(events) - _SHOWN} more"] if len(events) > _SHOWN else []
         circle = ", then ".join([*events[1:_SHOWN], *rest]) or "itself"
         return f"deadlock: {events[0]} must come before {circle}, which must come before it"
-    cell = words.cell(woven.fault_cell)
-    if woven.fault == _core.Fault.empty:
+    cell = words.cell(linear.fault_cell)
+    if linear.fault == _core.Fault.empty:
         return f"{events[0]} reads {cell}, which holds nothing then"
     pair = " and ".join(events)
-    if woven.fault == _core.Fault.tangled:
+    if linear.fault == _core.Fault.tangled:
         return f"the order of {pair}, which both use {cell}, is too tangled to find out"
     return f"{pair} both use {cell}, and nothing says which comes first"

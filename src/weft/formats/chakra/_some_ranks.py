@@ -12,7 +12,7 @@ from weft import _core
 from weft.algorithm import Algorithm, CompactRows, Transfers, chunk_bytes
 from weft.errors import InputError
 from weft.formats.chakra._columns import TAGS, check_savable, planned
-from weft.formats.rows import standard_columns
+from weft.formats.row_checks import standard_columns
 
 Int64 = NDArray[np.int64]
 

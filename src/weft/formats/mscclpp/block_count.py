@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Transfers
 from weft.algorithm.memory import Memory, writers
 from weft.errors import InputError
-from weft.formats.mscclpp.limits import A_LANE, MAX_OPERATIONS
+from weft.formats.mscclpp.executor import A_LANE, MAX_OPERATIONS
 
 Int64 = NDArray[np.int64]
 

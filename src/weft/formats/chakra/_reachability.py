@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.collective import Chunks
 from weft.formats.chakra._flows import TraceFlow
-from weft.formats.chakra._rows import COMM_RECV
+from weft.formats.chakra._row_collector import COMM_RECV
 
 
 def out_of_reach(trace: TraceFlow, chunks: Chunks) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 STEPS_A_SET = 20
 
 
-def cover(sets: Sequence[int], whole: int) -> list[list[int]] | None:
+def exact_cover(sets: Sequence[int], whole: int) -> list[list[int]] | None:
     """Put sets (bit masks) into groups of which each makes up `whole`; None if none are found.
 
     Sets outside `whole` go with the first group. The search gives up after some steps a set.

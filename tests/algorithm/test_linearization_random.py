@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from weft.algorithm import Algorithm, Buffer, Cells, Program, Woven, cells_of, weave
+from weft.algorithm import Algorithm, Buffer, Cells, Linearized, Program, cells_of, linearize
 from weft.collective import Collective, Move, all_reduce_of, custom
 from weft.errors import InputError
 from weft.judge import verify
@@ -257,15 +257,15 @@ class Names:
         return self._of.setdefault((npu, name), len(self._of) + len(self.cells.npu))
 
 
-def places(woven: Woven) -> list[tuple[int, int, int, int]]:
+def places(linear: Linearized) -> list[tuple[int, int, int, int]]:
     """(src, its place, dst, its place) of each row."""
-    t = woven.transfers
+    t = linear.transfers
     reads = t.chunk if t.src_place is None else t.src_place
     writes = t.chunk if t.dst_place is None else t.dst_place
     return list(zip(t.src.tolist(), reads.tolist(), t.dst.tolist(), writes.tolist(), strict=True))
 
 
-def run_rows(case: Case, woven: Woven) -> list[Value | None]:
+def run_rows(case: Case, linear: Linearized) -> list[Value | None]:
     """What all cells hold after the rows, each under the name it was last written by."""
     cells = case.cells
     held: dict[tuple[int, int], Value | None] = {}
@@ -273,11 +273,11 @@ def run_rows(case: Case, woven: Woven) -> list[Value | None]:
     for cell in range(len(name)):
         held[int(cells.npu[cell]), name[cell]] = first_value(cells, cell)
     names = Names(case)
-    for row, (src, read, dst, written) in enumerate(places(woven)):
+    for row, (src, read, dst, written) in enumerate(places(linear)):
         value = held[src, read]
         assert value is not None
-        assert value[0] == woven.transfers.chunk[row]
-        if woven.transfers.reduce[row]:
+        assert value[0] == linear.transfers.chunk[row]
+        if linear.transfers.reduce[row]:
             there = held[dst, written]
             value = (there[0], there[1] + value[1])
         held[dst, written] = value
@@ -303,22 +303,22 @@ def results_are_right(case: Case, held: list[Value | None]) -> bool:
     return True
 
 
-def mixes(case: Case, woven: Woven) -> bool:
+def mixes(case: Case, linear: Linearized) -> bool:
     """Whether some row adds to another chunk, or adds up what is no sum."""
-    t = woven.transfers
+    t = linear.transfers
     return bool(
-        (t.reduce & ((woven.before != t.chunk) | ~case.collective.chunks.reduce[t.chunk])).any()
+        (t.reduce & ((linear.before != t.chunk) | ~case.collective.chunks.reduce[t.chunk])).any()
     )
 
 
-def check_order(case: Case, woven: Woven) -> None:
+def check_order(case: Case, linear: Linearized) -> None:
     """Data flow and dependencies order all rows that must be, and no dependency is needless."""
-    names, t = Names(case), woven.transfers
+    names, t = Names(case), linear.transfers
     count = len(t)
     writer: dict[int, int] = {}
     flow, uses = [], []
-    for row, (src, read, dst, written) in enumerate(places(woven)):
-        if woven.action[row] < 0:
+    for row, (src, read, dst, written) in enumerate(places(linear)):
+        if linear.action[row] < 0:
             continue  # nothing moves: the cell has this name, too
         source, target = names.of(src, read), names.of(dst, written)
         flow += [(writer[source], row)] if source in writer else []
@@ -339,11 +339,11 @@ def check_order(case: Case, woven: Woven) -> None:
         for y, other, also in uses:
             if x < y and cell == other and (writes or also):
                 assert ordered[x, y], (x, y)
-    check_wishes(case, woven, ordered)
+    check_wishes(case, linear, ordered)
 
 
-def check_wishes(case: Case, woven: Woven, ordered: np.ndarray) -> None:
-    p, rows = case.program, woven.action.tolist()
+def check_wishes(case: Case, linear: Linearized, ordered: np.ndarray) -> None:
+    p, rows = case.program, linear.action.tolist()
     first = {action: rows.index(action) for action in rows}
     last = {action: row for row, action in enumerate(rows)}
     for earlier, later, wished in zip(p.edge_from, p.edge_to, p.wished, strict=True):
@@ -381,16 +381,16 @@ def test_weaving_against_brute_force(seed: int) -> None:
     racy = not cyclic and bool(races(case, before))
     ended = None if cyclic else run(case, before, rng)
     try:
-        woven = weave(case.program, Words())
+        linear = linearize(case.program, Words())
     except InputError as error:
         assert cyclic or racy or isinstance(ended, int)
         check_fault(case, str(error), before)
         return
     assert not cyclic
     assert not racy
-    assert run_rows(case, woven) == ended
-    assert set(woven.action.tolist()) - {-1} == set(range(case.actions))
-    check_order(case, woven)
-    right = results_are_right(case, ended) and not mixes(case, woven)
-    assert not (right and (woven.action < 0).any())
-    assert bool(verify(Algorithm((case.collective,), woven.transfers))) == right
+    assert run_rows(case, linear) == ended
+    assert set(linear.action.tolist()) - {-1} == set(range(case.actions))
+    check_order(case, linear)
+    right = results_are_right(case, ended) and not mixes(case, linear)
+    assert not (right and (linear.action < 0).any())
+    assert bool(verify(Algorithm((case.collective,), linear.transfers))) == right

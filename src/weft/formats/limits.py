@@ -25,7 +25,7 @@ PART_TYPES: dict[str, type[np.generic]] = {
 }
 
 
-def claim_limit(total_bytes: int) -> int:
+def count_limit(total_bytes: int) -> int:
     """How many chunks, NPUs or switches files of this size may claim.
 
     A transfer takes some ten bytes at least, so files that move their chunks stay below; without a
@@ -34,21 +34,21 @@ def claim_limit(total_bytes: int) -> int:
     return max(1 << 20, total_bytes)
 
 
-def check_named(algorithm: Algorithm, total_bytes: int) -> None:
+def check_npu_numbers(algorithm: Algorithm, total_bytes: int) -> None:
     """Raise if files of this size name an NPU of too high a number, and no network.
 
     NPUs without a network are as many as are named: one number could claim all memory.
     """
     if algorithm.topology is not None:
         return
-    rows, most = algorithm.transfers, claim_limit(total_bytes)
+    rows, most = algorithm.transfers, count_limit(total_bytes)
     groups = max(max(demand.group) for demand in algorithm.demands)
     largest = max(groups, int(rows.src.max(initial=0)), int(rows.dst.max(initial=0)))
     if largest >= most:
         raise InputError(f"names NPU {largest}, but no network; expected NPUs 0 to {most - 1}")
 
 
-def claimed_chunks(kind: str, ranks: int, parts: int | None, chunks_per_share: int) -> int:
+def chunk_total(kind: str, ranks: int, parts: int | None, chunks_per_share: int) -> int:
     """How many chunks a collective claims to have, before any is made."""
     pattern = PATTERNS.get(kind)
     if parts is None and pattern is not None and pattern.build is not None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
 from weft.formats.chakra._columns import ragged
-from weft.formats.rows import standard_columns
+from weft.formats.row_checks import standard_columns
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

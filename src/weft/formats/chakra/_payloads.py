@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft.collective import PATTERNS, Chunks, Collective, all_to_allv, custom, permutation
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._cover import cover
+from weft.formats.chakra._exact_cover import exact_cover
 from weft.formats.chakra._flows import Flows
 from weft.formats.imported import Hints
 from weft.units import format_size
@@ -29,7 +29,7 @@ Ends = tuple[int, int]  # the NPU a part starts (or ends) at, and the others it 
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
+class Payloads:
     """A collective, and the chunk that each part is."""
 
     demand: Collective
@@ -46,7 +46,9 @@ def direction_of(kind: str, hints: Hints) -> str:
     return "collect" if sums == {True} else "spread"
 
 
-def carried(flows: Flows, kind: str, group: Sequence[int], hints: Hints, *, ends: bool) -> Carried:
+def payloads(
+    flows: Flows, kind: str, group: Sequence[int], hints: Hints, *, ends: bool
+) -> Payloads:
     """The chunks of a collective in which each part starts (or, if `ends`, ends) on one NPU."""
     return _Matching(flows, kind, group, hints, ends=ends).run()
 
@@ -66,7 +68,7 @@ class _Matching:
             reached & ~passed for reached, passed in zip(self._reached, left, strict=True)
         ]
 
-    def run(self) -> Carried:
+    def run(self) -> Payloads:
         if self._kind == "all-to-allv":
             return self._assign(self._groups(self._pairs()), [self._matrix()])
         if self._kind == "permutation":
@@ -215,7 +217,7 @@ class _Matching:
 
     def _assign(
         self, groups: dict[tuple[Ends, int], list[list[int]]], cuts: Sequence[Collective]
-    ) -> Carried:
+    ) -> Payloads:
         """Take the first way of cutting that has a chunk for every group of parts.
 
         If there is none, one that has chunks of the right sizes, though fewer: what comes twice
@@ -225,7 +227,7 @@ class _Matching:
         for exact in (True, False):
             for demand in cuts:
                 try:
-                    return Carried(demand, self._numbered(groups, demand, exact=exact))
+                    return Payloads(demand, self._numbered(groups, demand, exact=exact))
                 except FormatError as error:
                     failure = failure or error
         assert failure is not None
@@ -257,7 +259,7 @@ class _Matching:
 
 def same_chunk(sets: Sequence[int], whole: int, parts: Sequence[int]) -> list[list[int]]:
     """Group parts that together reach the whole; where they cannot, those that do not overlap."""
-    groups = cover(sets, whole)
+    groups = exact_cover(sets, whole)
     if groups is None:
         groups = []
         filled: list[int] = []

@@ -10,7 +10,7 @@ from weft.collective.model import DEFAULT_ALIGNMENT
 from weft.documents import PlacedError
 from weft.errors import InputError, unknown_name
 from weft.formats.imported import Hints
-from weft.formats.mscclpp.limits import COLLECTIVES
+from weft.formats.mscclpp.executor import COLLECTIVES
 from weft.formats.mscclpp.schema import Plan
 from weft.quoting import quoted
 from weft.units import MAX_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.algorithm import Algorithm, Buffer, Program, cells_of, weave
+from weft.algorithm import Algorithm, Buffer, Program, cells_of, linearize
 from weft.collective import Collective, Move, all_reduce_of, custom
 from weft.errors import InputError
 from weft.judge import verify
@@ -52,10 +52,10 @@ def test_an_exchange_in_place_takes_a_detour() -> None:
     b = cells.find(1, Buffer.INPUT, 0)
     assert a == cells.find(0, Buffer.OUTPUT, 1)
     # Each NPU sends, then receives.
-    woven = weave(program(cells, [(a, b, False), (b, a, False)], [[0, 3], [2, 1]]), Words())
-    assert len(woven.transfers) == 3
-    assert sorted(woven.action.tolist()) == [0, 1, 1]
-    assert verify(Algorithm((collective,), woven.transfers))
+    linear = linearize(program(cells, [(a, b, False), (b, a, False)], [[0, 3], [2, 1]]), Words())
+    assert len(linear.transfers) == 3
+    assert sorted(linear.action.tolist()) == [0, 1, 1]
+    assert verify(Algorithm((collective,), linear.transfers))
 
 
 def test_an_exchange_between_buffers_needs_none() -> None:
@@ -65,10 +65,10 @@ def test_an_exchange_between_buffers_needs_none() -> None:
         for p in (0, 1)
         for q in (0, 1)
     ]
-    woven = weave(program(cells, moves, []), Words())
-    assert len(woven.transfers) == 4
-    assert woven.transfers.deps is None
-    assert verify(Algorithm((collective,), woven.transfers))
+    linear = linearize(program(cells, moves, []), Words())
+    assert len(linear.transfers) == 4
+    assert linear.transfers.deps is None
+    assert verify(Algorithm((collective,), linear.transfers))
 
 
 def test_deadlock_is_named() -> None:
@@ -76,7 +76,7 @@ def test_deadlock_is_named() -> None:
     a, b = cells.find(0, Buffer.INPUT, 1), cells.find(1, Buffer.INPUT, 0)
     # Each NPU receives before it sends.
     with pytest.raises(InputError, match="deadlock: action 0 must come before action 1, which"):
-        weave(program(cells, [(a, b, False), (b, a, False)], [[3, 0], [1, 2]]), Words())
+        linearize(program(cells, [(a, b, False), (b, a, False)], [[3, 0], [1, 2]]), Words())
 
 
 def reduction():
@@ -90,24 +90,24 @@ def reduction():
 def test_order_by_a_chain_or_an_edge_is_enough() -> None:
     collective, cells, moves = reduction()
     for chains, edges in (([[1, 2], [0, 3]], ()), ([[0, 3]], [(1, 2)])):
-        woven = weave(program(cells, moves, chains, edges), Words())
-        assert woven.transfers.src_place is None
-        assert verify(Algorithm((collective,), woven.transfers))
+        linear = linearize(program(cells, moves, chains, edges), Words())
+        assert linear.transfers.src_place is None
+        assert verify(Algorithm((collective,), linear.transfers))
 
 
 def test_a_race_is_named() -> None:
     _, cells, moves = reduction()
     with pytest.raises(InputError, match=r"action 1 and action 0 both use cell \d+, and nothing"):
-        weave(program(cells, moves, [[0, 3]]), Words())
+        linearize(program(cells, moves, [[0, 3]]), Words())
 
 
 def test_an_empty_cell_is_named() -> None:
     _, cells, _ = reduction()
     empty = cells.find(0, Buffer.SCRATCH, 0)
     with pytest.raises(InputError, match="action 0 reads cell 0, which holds nothing then"):
-        weave(program(cells, [(empty, cells.find(1, Buffer.INPUT, 0), False)], []), Words())
+        linearize(program(cells, [(empty, cells.find(1, Buffer.INPUT, 0), False)], []), Words())
     with pytest.raises(InputError, match="action 0 reads cell 0, which holds nothing then"):
-        weave(program(cells, [(cells.find(1, Buffer.INPUT, 0), empty, True)], []), Words())
+        linearize(program(cells, [(cells.find(1, Buffer.INPUT, 0), empty, True)], []), Words())
 
 
 def test_reuse_of_scratch_becomes_a_dependency() -> None:
@@ -126,11 +126,11 @@ def test_reuse_of_scratch_becomes_a_dependency() -> None:
         for q in range(3)
         if (p, q) not in ((0, 1), (1, 0))
     ]
-    woven = weave(program(cells, moves, [[1, 2, 5, 6]]), Words())
-    rows = {int(action): row for row, action in enumerate(woven.action)}
-    assert woven.transfers.deps.tolist() == [rows[1]]
-    assert np.flatnonzero(np.diff(woven.transfers.dep_offsets)).tolist() == [rows[2]]
-    assert verify(Algorithm((collective,), woven.transfers))
+    linear = linearize(program(cells, moves, [[1, 2, 5, 6]]), Words())
+    rows = {int(action): row for row, action in enumerate(linear.action)}
+    assert linear.transfers.deps.tolist() == [rows[1]]
+    assert np.flatnonzero(np.diff(linear.transfers.dep_offsets)).tolist() == [rows[2]]
+    assert verify(Algorithm((collective,), linear.transfers))
 
 
 def test_a_wish_is_kept() -> None:
@@ -140,11 +140,11 @@ def test_a_wish_is_kept() -> None:
         for p in (0, 1)
         for q in (0, 1)
     ]
-    woven = weave(program(cells, moves, [], [(3, 4)], wished=True), Words())
-    rows = {int(action): row for row, action in enumerate(woven.action)}
-    assert woven.transfers.deps.tolist() == [rows[1]]
+    linear = linearize(program(cells, moves, [], [(3, 4)], wished=True), Words())
+    rows = {int(action): row for row, action in enumerate(linear.action)}
+    assert linear.transfers.deps.tolist() == [rows[1]]
     assert rows[1] < rows[2]
-    assert verify(Algorithm((collective,), woven.transfers))
+    assert verify(Algorithm((collective,), linear.transfers))
 
 
 def test_a_wish_is_kept_by_a_detour() -> None:
@@ -153,12 +153,12 @@ def test_a_wish_is_kept_by_a_detour() -> None:
     own = cells.find(0, Buffer.INPUT, 0), cells.find(1, Buffer.INPUT, 1)
     # Action 1 reads before action 2 runs and writes after it, which it need not but wants to.
     moves = [(a, b, False), (b, a, False), (*own, False)]
-    woven = weave(program(cells, moves, [[0, 3], [2, 1]], [(5, 3)], wished=True), Words())
-    rows = woven.action.tolist()
+    linear = linearize(program(cells, moves, [[0, 3], [2, 1]], [(5, 3)], wished=True), Words())
+    rows = linear.action.tolist()
     last = len(rows) - 1 - rows[::-1].index(1)
-    offsets = woven.transfers.dep_offsets
+    offsets = linear.transfers.dep_offsets
     assert rows.count(1) == 2
-    assert rows.index(2) in woven.transfers.deps[offsets[last] : offsets[last + 1]]
+    assert rows.index(2) in linear.transfers.deps[offsets[last] : offsets[last + 1]]
 
 
 def test_a_result_that_is_overwritten_is_none() -> None:
@@ -166,8 +166,8 @@ def test_a_result_that_is_overwritten_is_none() -> None:
     a, b = cells.find(0, Buffer.INPUT, 1), cells.find(1, Buffer.INPUT, 0)
     other = cells.find(0, Buffer.INPUT, 0)
     moves = [(a, b, False), (b, a, False), (other, a, False)]
-    woven = weave(program(cells, moves, [[0, 3, 4, 5], [2, 1]]), Words())
-    verdict = verify(Algorithm((collective,), woven.transfers))
+    linear = linearize(program(cells, moves, [[0, 3, 4, 5], [2, 1]]), Words())
+    verdict = verify(Algorithm((collective,), linear.transfers))
     assert verdict.violation == "NPU 0 ends with chunk 0 where chunk 2 belongs"
 
 
@@ -193,5 +193,5 @@ def test_a_chunk_that_stays_on_its_npu_must_go_to_its_slot(moves, copies, moved:
         for (src, from_slot), (dst, to_slot) in (copies if moved else copies[:-1])
     ]
     events = range(2 * len(actions))
-    woven = weave(program(cells, actions, [[*events[::2], *events[1::2]]]), Words())
-    assert bool(verify(Algorithm((collective,), woven.transfers))) == moved
+    linear = linearize(program(cells, actions, [[*events[::2], *events[1::2]]]), Words())
+    assert bool(verify(Algorithm((collective,), linear.transfers))) == moved

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from weft.errors import InputError
-from weft.formats.claims import (
+from weft.formats.limits import (
     checked_parts,
     checked_range,
-    claim_limit,
-    claimed_chunks,
+    chunk_total,
+    count_limit,
 )
 from weft.units import MAX_BYTES
 
@@ -68,9 +68,9 @@ def test_ranges_include_both_ends(value: int, fine: bool) -> None:
 
 
 def test_claims() -> None:
-    assert claim_limit(0) == claim_limit(1 << 20) == 1 << 20
-    assert claim_limit((1 << 20) + 1) == (1 << 20) + 1
-    assert claimed_chunks("all-gather", 8, None, 3) == 24
-    assert claimed_chunks("all-to-all", 8, None, 3) == 192
-    assert claimed_chunks("custom", 4, 10, 2) == 20
-    assert claimed_chunks("all-gather", -1, None, 3) == 0
+    assert count_limit(0) == count_limit(1 << 20) == 1 << 20
+    assert count_limit((1 << 20) + 1) == (1 << 20) + 1
+    assert chunk_total("all-gather", 8, None, 3) == 24
+    assert chunk_total("all-to-all", 8, None, 3) == 192
+    assert chunk_total("custom", 4, 10, 2) == 20
+    assert chunk_total("all-gather", -1, None, 3) == 0

@@ -6,19 +6,22 @@ Formats that keep an algorithm whole write the records as JSON and the columns a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Algorithm, Routes
+from weft.algorithm import Algorithm, Routes, Transfers
 from weft.collective import DEFAULT_ALIGNMENT, Chunks, Collective
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.formats.claims import PART_TYPES, checked_parts, checked_range, claimed_chunks
+from weft.formats.limits import PART_TYPES, checked_parts, checked_range, chunk_total
 from weft.quoting import brief, quoted
 from weft.topology.model import Topology
 
@@ -28,9 +31,17 @@ PART_COLUMNS = (*(f"part_{name}" for name in PART_TYPES), "part_set_length", "pa
 LINK_COLUMNS = ("link_src", "link_dst", "link_speed", "speed_bandwidth", "speed_latency_ps")
 ROUTE_COLUMNS = ("route_length", "route_links")
 _NONE = np.zeros(0, dtype=np.int64)
+_NO_NPU = np.zeros(0, dtype=np.int32)
+_NO_ROWS = Transfers(_NO_NPU, _NO_NPU, _NO_NPU, np.zeros(0, dtype=np.bool_))
+# Called with the name and the place in a file of what is read meanwhile.
+Placed = Callable[[str, Sequence[str | int]], AbstractContextManager[None]]
 
 
-class Demand(msgspec.Struct):
+def _anywhere(_name: str, _path: Sequence[str | int]) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+class Demand(msgspec.Struct, forbid_unknown_fields=True):
     """A collective; its group lies in the column ``groups``."""
 
     kind: str
@@ -44,25 +55,25 @@ class Demand(msgspec.Struct):
     sets: int = 0  # how many of ``part_set_length``
 
 
-class Network(msgspec.Struct):
+class Network(msgspec.Struct, forbid_unknown_fields=True):
     """A topology but for its links, which are columns."""
 
     name: str
     npus: int
-    switches: int
-    removed: list[int]
+    switches: int = 0
+    removed: list[int] = []
     buffers: list[tuple[int, int]] = []  # node and bytes of each switch with a limited buffer
     copying: list[int] = []  # switches that copy
     dimensions: list[int] = []  # sizes of the grid on which the NPUs sit
     changes: list[str] = []  # in words, how it differs from what its name stands for
 
 
-class Cost(msgspec.Struct):
+class Cost(msgspec.Struct, forbid_unknown_fields=True):
     latency_model: str
     switching: str
 
 
-class Frame(msgspec.Struct, kw_only=True):
+class Header(msgspec.Struct, kw_only=True):
     """What an algorithm says besides its rows."""
 
     demands: list[Demand]
@@ -83,10 +94,10 @@ class Frame(msgspec.Struct, kw_only=True):
         return names
 
 
-def frame_of(
+def header_of(
     algorithm: Algorithm, routes: Routes | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The fields of an algorithm's `Frame` and its columns, with `routes` as those of its rows."""
+    """The fields of an algorithm's `Header` and its columns, with `routes` as those of its rows."""
     columns: dict[str, NDArray[Any]] = {
         "groups": np.concatenate([np.array(d.group, np.int32) for d in algorithm.demands]),
         **_part_columns(algorithm.demands),
@@ -99,24 +110,24 @@ def frame_of(
         "topology": None if topology is None else network_of(topology),
         "routes": _routes(routes, topology, columns),
         "cost": _cost(algorithm.cost),
-        "provenance": dict(algorithm.provenance),
+        "provenance": {name: plain(value) for name, value in algorithm.provenance.items()},
     }
     return fields, columns
 
 
-def json_of(frame: Frame) -> bytes:
-    """A frame as JSON, in ASCII."""
-    try:
-        plain = msgspec.to_builtins(frame, enc_hook=_plain_number)
-        return json.dumps(plain, separators=(",", ":")).encode("ascii")
-    except TypeError as error:
-        raise InputError(f"the provenance cannot be written as JSON: {error}") from None
+def header_json(header: Header) -> bytes:
+    """A header as JSON, in ASCII."""
+    return json.dumps(msgspec.to_builtins(header, enc_hook=plain), separators=(",", ":")).encode(
+        "ascii"
+    )
 
 
-def _plain_number(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{quoted(value)} is not text, a number or a truth value")
+def plain(value: Any) -> str | int | float | bool:
+    """A value of Python's own that JSON can hold, from one that may be NumPy's."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise InputError(f"the provenance cannot be written as JSON: {quoted(value)} is no plain value")
 
 
 def _demand(demand: Collective) -> Demand:
@@ -192,30 +203,57 @@ def _cost(cost: CostModel | None) -> Cost | None:
     return None if cost is None else Cost(cost.latency_model, cost.switching)
 
 
-def read_demands(frame: Frame, columns: Columns, npus: int, limit: int) -> tuple[Collective, ...]:
-    """The collectives among `npus` NPUs; at most `limit` chunks in all."""
+def read_header(
+    header: Header,
+    columns: Columns,
+    topology: Topology | None,
+    npus: int,
+    limit: int,
+    *,
+    rows: Transfers = _NO_ROWS,
+    placed: Placed = _anywhere,
+) -> Algorithm:
+    """The algorithm of a header and its rows; `limit` chunks at most, among `npus` NPUs.
+
+    An error raised within ``placed(name, path)`` is about that part of the header.
+    """
+    demands = _read_demands(header, columns, npus, limit, placed)
+    with placed("routes", ("routes",)):
+        routes = _read_routes(header, columns, topology)
+    with placed("cost", ("cost",)):
+        cost = _read_cost(header)
+    provenance = MappingProxyType(header.provenance)
+    return Algorithm(demands, rows, topology, routes, cost, provenance)
+
+
+def _read_demands(
+    header: Header, columns: Columns, npus: int, limit: int, placed: Placed
+) -> tuple[Collective, ...]:
     members = columns["groups"]
-    claims, at, demands = 0, 0, []
+    chunks, at, demands = 0, 0, []
     parts = _PartReader(columns)
-    for demand in frame.demands:
-        claims += claimed_chunks(demand.kind, demand.ranks, demand.parts, demand.chunks_per_share)
-        group = members[at : at + max(demand.ranks, 0)]
-        at += len(group)
-        if claims > limit or len(group) != demand.ranks or (group >= npus).any():
-            raise InputError(f"the group or the chunks of a {brief(demand.kind)} make no sense")
-        demands.append(
-            Collective(
-                demand.kind,
-                tuple(group.tolist()),
-                demand.size,
-                demand.chunks_per_share,
-                demand.root,
-                demand.alignment,
-                demand.relay,
-                parts.read(demand),
+    for number, demand in enumerate(header.demands):
+        with placed(f"collective {number}", ("demands", number)):
+            chunks += chunk_total(demand.kind, demand.ranks, demand.parts, demand.chunks_per_share)
+            group = members[at : at + max(demand.ranks, 0)]
+            at += len(group)
+            if chunks > limit:
+                raise InputError(f"{chunks} chunks make no sense: far more than the file can move")
+            if len(group) != demand.ranks or (group >= npus).any():
+                raise InputError(f"the group of a {brief(demand.kind)} makes no sense")
+            demands.append(
+                Collective(
+                    demand.kind,
+                    tuple(group.tolist()),
+                    demand.size,
+                    demand.chunks_per_share,
+                    demand.root,
+                    demand.alignment,
+                    demand.relay,
+                    parts.read(demand),
+                )
             )
-        )
-    if at != len(members) or not demands or not parts.at_end:
+    if at != len(members) or not parts.at_end:
         raise InputError("the groups or the parts do not fit the demands")
     return tuple(demands)
 
@@ -253,9 +291,9 @@ class _PartReader:
 
 
 def read_network(network: Network, columns: Columns, limit: int) -> Topology:
-    """The topology of a record and its columns; at most `limit` switches."""
-    if not 0 <= network.switches <= limit:
-        raise InputError("the topology's NPUs or switches make no sense")
+    """The topology of a record and its columns; at most `limit` NPUs and switches each."""
+    if not (1 <= network.npus <= limit and 0 <= network.switches <= limit):
+        raise InputError(f"{network.npus} NPUs and {network.switches} switches make no sense")
     speed = columns["link_speed"]
     bandwidth, latency = columns["speed_bandwidth"], columns["speed_latency_ps"]
     if len(bandwidth) != len(latency):
@@ -282,11 +320,11 @@ def read_network(network: Network, columns: Columns, limit: int) -> Topology:
     return replace(topology, removed=frozenset(network.removed), changes=tuple(network.changes))
 
 
-def read_routes(frame: Frame, columns: Columns, topology: Topology | None) -> Routes | None:
+def _read_routes(header: Header, columns: Columns, topology: Topology | None) -> Routes | None:
     """The routes, if there are any."""
-    if frame.routes is None:
+    if header.routes is None:
         return None
-    if frame.routes == "links":
+    if header.routes == "links":
         if topology is None:
             raise InputError("there are routes but no topology")
         return Routes.of_links(topology.links)
@@ -299,9 +337,9 @@ def read_routes(frame: Frame, columns: Columns, topology: Topology | None) -> Ro
     return Routes(offsets, links.astype(np.int32))
 
 
-def read_cost(frame: Frame) -> CostModel | None:
+def _read_cost(header: Header) -> CostModel | None:
     """The cost model, if there is one."""
-    if frame.cost is None:
+    if header.cost is None:
         return None
     # CostModel itself refuses names it does not know.
-    return CostModel(frame.cost.latency_model, frame.cost.switching)  # type: ignore[arg-type]
+    return CostModel(header.cost.latency_model, header.cost.switching)  # type: ignore[arg-type]

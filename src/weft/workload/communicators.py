@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from weft.errors import FormatError, InputError
 from weft.quoting import quoted
 from weft.units import format_size
+from weft.workload.loading import Workload
 from weft.workload.process_groups import EVERYONE, Groups, group_of, torch_groups
-from weft.workload.traces import Workload
 
 ABSENT = -1  # of comm_type and comm_size
 

@@ -12,7 +12,7 @@ from weft.algorithm import Transfers
 from weft.errors import InputError
 from weft.formats.chakra._attributes import Attributes
 from weft.formats.chakra._columns import OPTIONAL, ragged
-from weft.formats.chakra._header import Header
+from weft.formats.chakra._trace_header import TraceHeader
 from weft.quoting import quoted
 
 COMP, COMM_SEND, COMM_RECV = 4, 5, 6
@@ -30,7 +30,7 @@ class Rows:
     `src` and `receiver` are -1 where no node was seen yet.
     """
 
-    def __init__(self, header: Header, chunks: int, routes: int) -> None:
+    def __init__(self, header: TraceHeader, chunks: int, routes: int) -> None:
         rows = header.rows
         for name in header.columns:
             if name not in OPTIONAL:
