@@ -43,6 +43,7 @@ def run_python(args: list[str], folder: Path) -> str:
     "page",
     [
         "baselines.md",
+        "changing-networks.md",
         "compare.md",
         "groups.md",
         "language.md",

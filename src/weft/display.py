@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from weft.quoting import brief
@@ -64,4 +63,6 @@ def html_table(
 
 
 def _cell(content: object) -> str:
+    from html import escape  # with a list of all entities
+
     return escape(brief(content, _MOST_LETTERS))

@@ -63,7 +63,9 @@ class Registry(Mapping[str, T]):
         return self[name]
 
     def __getitem__(self, name: str) -> T:
-        return self._all()[name][1]
+        # Entry points are slow to look for: not for what is known without them.
+        entries = self._entries if name in self._entries else self._all()
+        return entries[name][1]
 
     def __iter__(self) -> Iterator[str]:
         entries = self._all()

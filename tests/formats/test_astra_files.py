@@ -135,8 +135,7 @@ def test_networks_that_have_a_name(spec, shapes):
 
 
 def test_a_network_with_one_other_link_has_no_name():
-    network = load_topology("ring:5")
-    network.latency[3] += 1
+    network = load_topology("ring:5").with_link(3, 4, latency=500_001, both=False)
     assert shapes_of(network) is None
     parallel = Topology.from_links("double", 2, [0, 0, 1], [1, 1, 0], 1, 1)
     assert shapes_of(parallel) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -207,7 +208,7 @@ def test_another_kind_of_file_is_refused(content, message, saved):
 
 def test_a_rank_of_another_algorithm_is_noticed(saved, tmp_path):
     other = ring(4, reduce=True)
-    other.transfers.start[:] += 5
+    other = replace(other, rows=replace(other.transfers, start=other.transfers.start + 5))
     chakra.save(other, tmp_path / "other")
     (saved / "weft.1.et").write_bytes((tmp_path / "other" / "weft.1.et").read_bytes())
     with pytest.raises(FormatError, match="another algorithm"):

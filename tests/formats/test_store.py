@@ -478,7 +478,9 @@ def test_periodic_rows_come_back_or_are_refused(column, message, tmp_path):
 
 def test_a_table_that_makes_no_sense_is_not_written(tmp_path):
     algorithm = ring(3)
-    algorithm.transfers.dst[1] = 3
+    dst = algorithm.transfers.dst.copy()
+    dst[1] = 3
+    algorithm = replace(algorithm, rows=replace(algorithm.transfers, dst=dst))
     with pytest.raises(InputError, match="row 1: destination NPU 3 is out of range"):
         write(algorithm, tmp_path / "a.weft")
     assert os.listdir(tmp_path) == []

@@ -10,7 +10,7 @@ import pytest
 
 from weft.topology.builders import FACTORS
 from weft.topology.fabrics import FABRICS
-from weft.topology.presets import PRESETS
+from weft.topology.presets import MACHINES
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "figures" / "networks.py"
 
@@ -30,8 +30,8 @@ def script() -> ModuleType:
 
 def test_every_network_has_a_section(script: ModuleType) -> None:
     built = {entry.name for entry in script.BUILDERS}
-    assert built == {*FACTORS, *FABRICS, "products"}
-    assert {entry.name for entry in script.MACHINES} == set(PRESETS)
+    assert built == {*(kind.name for kind in (*FACTORS, *FABRICS)), "products"}
+    assert {entry.name for entry in script.MACHINES} == {kind.name for kind in MACHINES}
     assert all(entry.source for entry in script.MACHINES)
 
 

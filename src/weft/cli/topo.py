@@ -46,6 +46,26 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
         _print_table(summary)
 
 
+@topo.command("list")
+@json_option
+def list_kinds(as_json: bool) -> None:
+    """List the kinds of networks that have a name, those that others added too."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from weft.topology import TOPOLOGIES
+
+    kinds = list(TOPOLOGIES.values())
+    if as_json:
+        rows = [{"name": k.name, "example": k.example, "summary": k.summary} for k in kinds]
+        say_json({"topologies": rows})
+        return
+    table = Table("kind", "example", "what it is")
+    for kind in kinds:
+        table.add_row(*map(cell, (kind.name, kind.example, kind.summary)))
+    Console().print(table)
+
+
 def _print_table(summary: TopologySummary) -> None:
     from rich.console import Console
     from rich.table import Table

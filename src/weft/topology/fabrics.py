@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.topology.dimensions import Dimension, Ends, check_size, dimension_ends
+from weft.topology.kinds import Kind, Speeds, sizes_of, speeds_of
 from weft.topology.model import Topology
 
 Build = Callable[[str, Sequence[int], Sequence[int], Sequence[int]], Topology]
 
 
-@dataclass(frozen=True)
-class Fabric:
+@dataclass(frozen=True, kw_only=True)
+class Fabric(Kind):
     """How a fabric is asked for.
 
     Attributes
@@ -28,19 +29,21 @@ class Fabric:
         How many sizes it takes; one of these.
     levels
         Levels of links with speeds of their own; as many for each of `sizes`.
-    example
-        A spec, for messages.
     build
         (name, sizes, bandwidth of each level in B/s, latency of each level in ps) -> network.
     """
 
     sizes: tuple[int, ...]
     levels: tuple[int, ...]
-    example: str
     build: Build
+    rank: int = 20
 
-    def levels_for(self, sizes: Sequence[int]) -> int:
-        return self.levels[self.sizes.index(len(sizes))]
+    def network(
+        self, spec: str, parameters: str | None, bandwidth: Speeds, latency: Speeds
+    ) -> Topology:
+        sizes = sizes_of(spec, parameters, self.example, self.sizes)
+        levels = self.levels[self.sizes.index(len(sizes))]
+        return self.build(spec, sizes, *speeds_of(spec, levels, bandwidth, latency))
 
 
 def _dragonfly(
@@ -132,8 +135,29 @@ def _levelled(
     )
 
 
-FABRICS = {
-    "dragonfly": Fabric((2,), (2,), "dragonfly:4x9", _dragonfly),
-    "leaf-spine": Fabric((3,), (2,), "leaf-spine:8x4x2", _leaf_spine),
-    "rails": Fabric((2, 3), (2, 3), "rails:8x4", _rails),
-}
+FABRICS = (
+    Fabric(
+        name="dragonfly",
+        example="dragonfly:4x9",
+        summary="full groups, a link between every two",
+        sizes=(2,),
+        levels=(2,),
+        build=_dragonfly,
+    ),
+    Fabric(
+        name="leaf-spine",
+        example="leaf-spine:8x4x2",
+        summary="NPUs on leaves, every leaf on every spine",
+        sizes=(3,),
+        levels=(2,),
+        build=_leaf_spine,
+    ),
+    Fabric(
+        name="rails",
+        example="rails:8x4",
+        summary="boxes with a leaf for each place in a box, spines if a third size is given",
+        sizes=(2, 3),
+        levels=(2, 3),
+        build=_rails,
+    ),
+)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weft.errors import InputError, TopologyError
 from weft.quoting import quoted
-from weft.units import parse_bandwidth, parse_latency
+from weft.units import (
+    MAX_BANDWIDTH,
+    format_bandwidth,
+    format_share,
+    format_time,
+    parse_bandwidth,
+    parse_latency,
+)
 
 if TYPE_CHECKING:
     from weft.topology.model import Topology
@@ -76,13 +84,57 @@ def _pairs(topology: Topology, link: str | Pair) -> list[Pair]:
     return [(a, b), (b, a)] if ends[1] == "-" else [(a, b)]
 
 
+Change = tuple[list[Pair], str, dict[str, NDArray[Any]]]
+"""Between which pairs links differ, how fast they are now in words, and the columns that differ."""
+
+
+def scaled_links(topology: Topology, links: Links, share: Fraction) -> Change:
+    """The bandwidths of a network, some of them times a share."""
+    pairs, hit = find_links(topology, links, "scale")
+    rates = topology.bandwidth.copy()
+    for rate in np.unique(rates[hit]).tolist():
+        scaled = round(rate * share)
+        if not 1 <= scaled <= MAX_BANDWIDTH:
+            what = f"{format_share(share)} of {format_bandwidth(rate)}"
+            raise TopologyError(f"{topology.name}: {what} is out of range")
+        rates[hit & (topology.bandwidth == rate)] = scaled
+    return pairs, format_share(share), {"bandwidth": rates}
+
+
+def joined_nodes(
+    topology: Topology, src: int | str, dst: int | str, speed: Mapping[str, int], *, both: bool
+) -> Change:
+    """The links of a network with those from one node to another, and back, of this speed."""
+    tail, head = (node_number(topology, end, "the link") for end in (src, dst))
+    for npu in sorted(topology.removed & {tail, head}):
+        raise TopologyError(f"{topology.name}: NPU {npu} was removed; no link can join it")
+    pairs = [(tail, head), (head, tail)] if both else [(tail, head)]
+    hit = [(topology.src == a) & (topology.dst == b) for a, b in pairs]
+    new = [pair for pair, links in zip(pairs, hit, strict=True) if not links.any()]
+    if new and len(speed) < 2:
+        names = ", ".join(connection_names(new, topology.npus))
+        raise TopologyError(
+            f"{topology.name} has no link {names} yet; give it a bandwidth and a latency"
+        )
+    ends = {"src": [a for a, _ in new], "dst": [b for _, b in new]}
+    columns = {}
+    for what in ("src", "dst", "bandwidth", "latency"):
+        column = getattr(topology, what).copy()
+        if what in speed:
+            column[np.any(hit, axis=0)] = speed[what]
+        more = ends.get(what, [speed.get(what)] * len(new))
+        columns[what] = np.append(column, np.array(more, dtype=column.dtype))
+    shown = {"bandwidth": format_bandwidth, "latency": format_time}
+    return pairs, " and ".join(shown[what](value) for what, value in speed.items()), columns
+
+
 def reverse_links(topology: Topology) -> NDArray[np.int32] | None:
     """For each link one that runs the other way at the same speed; None if some have none."""
     columns = (topology.latency, topology.bandwidth)
     there = np.lexsort((*columns, topology.dst, topology.src))
     back = np.lexsort((*columns, topology.src, topology.dst))
     ends = ((topology.src, topology.dst), (topology.dst, topology.src))
-    pairs = (*ends, *((column, column) for column in columns))
+    pairs: list[tuple[NDArray[Any], NDArray[Any]]] = [*ends, *((one, one) for one in columns)]
     if not all(np.array_equal(one[there], other[back]) for one, other in pairs):
         return None
     reverse = np.empty(topology.links, dtype=np.int32)

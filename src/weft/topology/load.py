@@ -8,7 +8,8 @@ from pathlib import Path
 
 from weft.errors import InputError
 from weft.quoting import quoted
-from weft.topology.builders import SUFFIXES, check_speeds, is_known, override_links, parse_topology
+from weft.topology.builders import SUFFIXES, check_speeds, is_known, parse_topology
+from weft.topology.kinds import override_links
 from weft.topology.links import find_links
 from weft.topology.model import Topology
 from weft.units import parse_bandwidth, parse_latency
@@ -78,7 +79,7 @@ def _check_no_folder(text: str | os.PathLike[str]) -> None:
     """Raise if it is a folder; a spec stays one whatever lies around under its name."""
     try:
         where = Path(text)
-        if (isinstance(text, str) and (not text.strip() or is_known(text))) or not where.is_dir():
+        if not where.is_dir() or (isinstance(text, str) and (not text.strip() or is_known(text))):
             return
         traces = next(where.glob("*.et"), None)
     except (OSError, ValueError):

@@ -22,19 +22,18 @@ from weft.topology.links import (
     bandwidths,
     connection_names,
     find_links,
+    joined_nodes,
     latencies,
     losses,
     node_name,
-    node_number,
     reverse_links,
+    scaled_links,
     titled,
 )
 from weft.units import (
-    MAX_BANDWIDTH,
     MAX_BYTES,
     PS_PER_US,
     format_bandwidth,
-    format_share,
     format_time,
     parse_share,
 )
@@ -377,16 +376,7 @@ class Topology(Value):
         factor
             What their bandwidth is multiplied by: ``0.5`` or ``50%``.
         """
-        share = parse_share(factor)
-        pairs, hit = find_links(self, links, "scale")
-        rates = self.bandwidth.copy()
-        for rate in np.unique(rates[hit]).tolist():
-            slower = round(rate * share)
-            if not 1 <= slower <= MAX_BANDWIDTH:
-                what = f"{format_share(share)} of {format_bandwidth(rate)}"
-                raise TopologyError(f"{self.name}: {what} is out of range")
-            rates[hit & (self.bandwidth == rate)] = slower
-        return self._changed(pairs, format_share(share), bandwidth=rates)
+        return self._changed(*scaled_links(self, links, parse_share(factor)))
 
     def with_link(
         self,
@@ -409,34 +399,14 @@ class Topology(Value):
         both
             Whether the same holds for the link that runs the other way.
         """
-        tail, head = (node_number(self, end, "the link") for end in (src, dst))
-        for npu in sorted(self.removed & {tail, head}):
-            raise TopologyError(f"{self.name}: NPU {npu} was removed; no link can join it")
         speed: dict[str, int] = {}
         if bandwidth is not None:
             speed["bandwidth"] = int(bandwidths(self.name, bandwidth))
         if latency is not None:
             speed["latency"] = int(latencies(self.name, latency))
-        pairs = [(tail, head), (head, tail)] if both else [(tail, head)]
-        hit = [(self.src == a) & (self.dst == b) for a, b in pairs]
-        new = [pair for pair, links in zip(pairs, hit, strict=True) if not links.any()]
-        if new and len(speed) < 2:
-            names = ", ".join(connection_names(new, self.npus))
-            raise TopologyError(
-                f"{self.name} has no link {names} yet; give it a bandwidth and a latency"
-            )
-        columns = {name: getattr(self, name).copy() for name in _COLUMNS}
-        for what, value in speed.items():
-            columns[what][np.any(hit, axis=0)] = value
-        ends = {"src": [a for a, _ in new], "dst": [b for _, b in new]}
-        for what, column in columns.items():
-            more = np.array(ends.get(what, [speed.get(what)] * len(new)), dtype=column.dtype)
-            columns[what] = np.append(column, more)
-        shown = {"bandwidth": format_bandwidth, "latency": format_time}
-        words = " and ".join(shown[what](value) for what, value in speed.items())
-        return self._changed(pairs, words, **columns)
+        return self._changed(*joined_nodes(self, src, dst, speed, both=both))
 
-    def _changed(self, pairs: Sequence[Pair], speed: str, **columns: Any) -> Topology:
+    def _changed(self, pairs: Sequence[Pair], speed: str, columns: Mapping[str, Any]) -> Topology:
         """The network with other columns: no longer, or no part of, one that translates."""
         if all(np.array_equal(getattr(self, name), column) for name, column in columns.items()):
             return self

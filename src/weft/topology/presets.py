@@ -3,13 +3,12 @@
 A double connection is one link of twice the speed. NPUs are numbered box by box; switches
 after them: first one per box, then NICs box by box, then those between boxes.
 
-To add a machine, write a function ``(name, sizes) -> Topology`` and put it in `PRESETS`.
+To add a machine, write a function from the text of its parameters and a row in `MACHINES`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from weft.errors import InputError
 from weft.quoting import quoted
 from weft.topology.dimensions import Dimension, check_size, product
+from weft.topology.kinds import Builder
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
 
@@ -36,10 +36,10 @@ _MI250_CABLES = (
 class _Boxes:
     """Boxes of NPUs under construction: collects links, then makes the network."""
 
-    def __init__(self, name: str, boxes: int, box_npus: int, switches: int) -> None:
+    def __init__(self, boxes: int, box_npus: int, switches: int) -> None:
         # No machine here has more than 32 links an NPU: enough to refuse what is absurd.
-        check_size(name, boxes * box_npus, 32 * boxes * box_npus)
-        self.name, self.boxes, self.switches = name, boxes, switches
+        check_size("it", boxes * box_npus, 32 * boxes * box_npus)
+        self.boxes, self.switches = boxes, switches
         self.npus = boxes * box_npus
         self.dimensions = (box_npus, boxes) if boxes > 1 else (box_npus,)
         self.first = np.arange(boxes)[:, None] * box_npus
@@ -63,7 +63,7 @@ class _Boxes:
 
     def done(self) -> Topology:
         return Topology.from_links(
-            self.name,
+            "machine",
             self.npus,
             *np.concatenate(self._links, axis=1),
             switches=self.switches,
@@ -71,36 +71,32 @@ class _Boxes:
         )
 
 
-def _boxes_asked(name: str, sizes: str | None) -> int:
+def _boxes_asked(sizes: str) -> int:
     """How many boxes a preset's number asks for; 1 without one."""
-    if sizes is None:
-        return 1
-    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", sizes.strip()):
-        raise InputError(
-            f"topology {quoted(name)}: {quoted(sizes)} is not a number of boxes; write it like 4"
-        )
-    return int(sizes)
+    if not re.fullmatch(r"0*[1-9][0-9]{0,8}|", sizes):
+        raise InputError(f"{quoted(sizes)} is not a number of boxes")
+    return int(sizes or 1)
 
 
-def _dgx1(name: str, sizes: str | None) -> Topology:
-    if sizes is not None:
-        raise InputError(f"topology {quoted(name)}: dgx1 is one box; for several, write ndv2:4")
-    return _ndv2(name, None)
+def _dgx1(sizes: str) -> Topology:
+    if sizes:
+        raise InputError("dgx1 is one box; for several, take ndv2:4")
+    return _ndv2("")
 
 
-def _ndv2(name: str, sizes: str | None) -> Topology:
+def _ndv2(sizes: str) -> Topology:
     """DGX-1 boxes; the network card hangs on local GPU 0 for sending and 1 for receiving."""
-    count = _boxes_asked(name, sizes)
-    net = _Boxes(name, count, 8, switches=int(count > 2))
+    count = _boxes_asked(sizes)
+    net = _Boxes(count, 8, switches=int(count > 2))
     net.cables(_DGX1_CABLES, 25 * GB_S, 0.7)
     _join_boxes(net, senders=net.first, receivers=net.first + 1, bandwidth=GB_S * 25 // 2, us=1.3)
     return net.done()
 
 
-def _dgx2(name: str, sizes: str | None) -> Topology:
+def _dgx2(sizes: str) -> Topology:
     """16 GPUs on a switch; odd GPUs send to other boxes, even ones receive."""
-    count = _boxes_asked(name, sizes)
-    net = _Boxes(name, count, 16, switches=count + int(count > 2))
+    count = _boxes_asked(sizes)
+    net = _Boxes(count, 16, switches=count + int(count > 2))
     _box_switches(net, 16, 125 * GB_S)
     even = net.first + np.arange(0, 16, 2)
     _join_boxes(net, senders=even + 1, receivers=even, bandwidth=GB_S * 25 // 2, us=2.6)
@@ -129,11 +125,11 @@ def _join_boxes(
         net.one_way(switch, receivers, bandwidth, us)
 
 
-def _a100(name: str, sizes: str | None) -> Topology:
+def _a100(sizes: str) -> Topology:
     """8 GPUs on a switch, each with a NIC on one of two fabric switches."""
-    count = _boxes_asked(name, sizes)
+    count = _boxes_asked(sizes)
     joined = count > 1
-    net = _Boxes(name, count, 8, switches=count + (8 * count + 2 if joined else 0))
+    net = _Boxes(count, 8, switches=count + (8 * count + 2 if joined else 0))
     _box_switches(net, 8, 300 * GB_S)
     if joined:
         gpu = np.arange(net.npus)
@@ -144,11 +140,11 @@ def _a100(name: str, sizes: str | None) -> Topology:
     return net.done()
 
 
-def _h100(name: str, sizes: str | None) -> Topology:
+def _h100(sizes: str) -> Topology:
     """8 GPUs on a switch; one leaf per local GPU number, and one spine, non-blocking."""
-    count = _boxes_asked(name, sizes)
+    count = _boxes_asked(sizes)
     joined = count > 1
-    net = _Boxes(name, count, 8, switches=count + (9 if joined else 0))
+    net = _Boxes(count, 8, switches=count + (9 if joined else 0))
     _box_switches(net, 8, 450 * GB_S)
     if joined:
         gpu = np.arange(net.npus)
@@ -158,33 +154,34 @@ def _h100(name: str, sizes: str | None) -> Topology:
     return net.done()
 
 
-def _mi250(name: str, sizes: str | None) -> Topology:
+def _mi250(sizes: str) -> Topology:
     """16 GCDs cabled directly; boxes joined by one fabric switch."""
-    count = _boxes_asked(name, sizes)
-    net = _Boxes(name, count, 16, switches=int(count > 1))
+    count = _boxes_asked(sizes)
+    net = _Boxes(count, 16, switches=int(count > 1))
     net.cables(_MI250_CABLES, 50 * GB_S, 0.7)
     if count > 1:
         net.both_ways(np.arange(net.npus), net.npus, 16 * GB_S, 1.3)
     return net.done()
 
 
-def _tpuv4(name: str, sizes: str | None) -> Topology:
+def _tpuv4(sizes: str) -> Topology:
     """A 3D torus."""
-    parts = (sizes or "").split("x")
+    parts = sizes.lower().split("x")
     if len(parts) != 3 or not all(re.fullmatch(r"0*[1-9][0-9]{0,8}", p.strip()) for p in parts):
-        raise InputError(
-            f"topology {quoted(name)} needs three sizes from 1; write it like tpuv4:4x4x4"
-        )
+        raise InputError("it needs three sizes from 1")
     dimensions = [Dimension("ring", int(part), 0) for part in parts]
-    return product(name, dimensions, [50 * GB_S], [PS_PER_US])
+    return product("it", dimensions, [50 * GB_S], [PS_PER_US])
 
 
-PRESETS: Mapping[str, Callable[[str, str | None], Topology]] = {
-    "dgx1": _dgx1,
-    "ndv2": _ndv2,
-    "dgx2": _dgx2,
-    "a100": _a100,
-    "h100": _h100,
-    "mi250": _mi250,
-    "tpuv4": _tpuv4,
-}
+MACHINES = tuple(
+    Builder(name=name, example=example, summary=summary, build=build, rank=30)
+    for name, example, summary, build in (
+        ("dgx1", "dgx1", "8 V100 with NVLink", _dgx1),
+        ("ndv2", "ndv2:2", "boxes of 8 V100, as in Azure", _ndv2),
+        ("dgx2", "dgx2:2", "boxes of 16 V100 on a switch", _dgx2),
+        ("a100", "a100:2", "boxes of 8 A100 on a switch", _a100),
+        ("h100", "h100:4", "boxes of 8 H100 on a switch, a rail for each", _h100),
+        ("mi250", "mi250:2", "boxes of 16 MI250 dies", _mi250),
+        ("tpuv4", "tpuv4:4x4x4", "a 3D torus of TPU v4", _tpuv4),
+    )
+)
