@@ -45,6 +45,7 @@ def run_python(args: list[str], folder: Path) -> str:
         "baselines.md",
         "changing-networks.md",
         "compare.md",
+        "extending.md",
         "groups.md",
         "language.md",
         "msccl.md",

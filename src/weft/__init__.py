@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # the names of `_HOMES`, for those who check types
     from weft.engine import Report as Report
     from weft.errors import FormatError as FormatError
     from weft.errors import InputError as InputError
+    from weft.errors import PlannerError as PlannerError
     from weft.errors import TopologyError as TopologyError
     from weft.errors import UnclearError as UnclearError
     from weft.errors import UnreachableError as UnreachableError
@@ -45,6 +46,7 @@ if TYPE_CHECKING:  # the names of `_HOMES`, for those who check types
     from weft.judge import Verdict as Verdict
     from weft.judge import WrongAlgorithmError as WrongAlgorithmError
     from weft.progress import Progress as Progress
+    from weft.registry import register as register
     from weft.result import GroupResult as GroupResult
     from weft.result import Result as Result
     from weft.synthesis import synthesize as synthesize
@@ -63,10 +65,13 @@ _HOMES = {
     "weft.comparison": "Comparison compare",
     "weft.cost": "CostModel",
     "weft.engine": "Report",
-    "weft.errors": "FormatError InputError TopologyError UnclearError UnreachableError WeftError",
+    "weft.errors": (
+        "FormatError InputError PlannerError TopologyError UnclearError UnreachableError WeftError"
+    ),
     "weft.formats": "Hints",
     "weft.judge": "Verdict WrongAlgorithmError",
     "weft.progress": "Progress",
+    "weft.registry": "register",
     "weft.result": "GroupResult Result",
     "weft.synthesis": "synthesize",
     "weft.topology": "Topology load_topology",

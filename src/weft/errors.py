@@ -1,6 +1,7 @@
 """What Weft raises when something is wrong with what it was given.
 
 WeftError                 base: the message is one clear sentence for the user (exit code 2)
+├── PlannerError          a user's own planner does not do what one must
 ├── InputError            a value, a name or a file that makes no sense
 │   ├── TopologyError     a network that is not one
 │   └── FormatError       a file that cannot be read; names file and place
@@ -42,6 +43,10 @@ class UnclearError(FormatError):
 
     It may be right nevertheless: the message says what would have to be known.
     """
+
+
+class PlannerError(WeftError):
+    """A planner that is not Weft's own fails, or plans something else than it is asked for."""
 
 
 class UnreachableError(WeftError):

@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from papers.compare import NETWORKS, write
-from weft.comparison.extent import rows_of
 
 from tests.examples import examples
 from tests.strategies import COSTS, group_collectives, networks, roomy, same
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.classical import BASELINES, Baseline, Sends, baseline
+from weft.classical import BASELINES, baseline
+from weft.classical.mapping import Sends
+from weft.classical.planner import Classical
 from weft.cli.comparison import notes
 from weft.collective import Collective, Plan, Request
 from weft.comparison import Comparison, Refusal, Row, Run, compare, parse_sizes
@@ -30,7 +31,7 @@ from weft.cost import CostModel
 from weft.documents import check_new_file
 from weft.errors import FormatError, InputError
 from weft.judge import verify
-from weft.planners import produce
+from weft.planners import PLANNERS, Problem, produce
 from weft.progress import Tracker
 from weft.topology import Topology, load_topology
 
@@ -133,13 +134,19 @@ def test_an_answer_that_is_classical_is_said() -> None:
     ]
 
 
+def put(monkeypatch: pytest.MonkeyPatch, planner: Classical) -> None:
+    """In the place of the planner that has its name."""
+    _ = len(PLANNERS)  # all are loaded
+    monkeypatch.setitem(PLANNERS._entries, planner.name, (planner.rank, planner))
+
+
 def test_a_wrong_baseline_never_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge looks at every run: an algorithm that sends nothing would be fastest."""
 
     def nothing(_network: Topology, _demand: Collective) -> Sends:
         return Sends.of([], [], [], [], [])
 
-    monkeypatch.setitem(BASELINES, "direct", Baseline(nothing, ("all-gather",), "nothing"))
+    put(monkeypatch, Classical("direct", nothing, ("all-gather",), "nothing"))
     found = compare("ring:4", "all-gather", "1KiB", against=["direct"])
     row = found.rows[0]
     assert row.runs["direct"].time == 0
@@ -152,7 +159,7 @@ def test_baselines_that_cannot_are_refused_with_a_reason(monkeypatch: pytest.Mon
     def odd(_network: Topology, _demand: Collective) -> Sends:
         raise InputError("direct needs an even number of NPUs")
 
-    monkeypatch.setitem(BASELINES, "direct", Baseline(odd, ("all-gather",), "odd"))
+    put(monkeypatch, Classical("direct", odd, ("all-gather",), "odd"))
     row = compare("ring:3", "all-gather", "1KiB", against=["direct"]).rows[0]
     assert row.baselines == {"direct": Refusal("direct needs an even number of NPUs")}
     assert row.to_dict()["runs"]["direct"] == {"refused": "direct needs an even number of NPUs"}
@@ -174,7 +181,7 @@ def test_rows_are_foreseen(spec: str, kind: str) -> None:
     network = load_topology(spec)
     demands = [Collective.of(kind, range(network.npus), 1 << 20)]
     rows = len(baseline("direct", network, demands).transfers)
-    assert rows_of(BASELINES["direct"], network, demands) == pytest.approx(rows, rel=0.1)
+    assert BASELINES["direct"].rows(Problem.of(network, demands)) == pytest.approx(rows, rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ from weft.cost import CostModel
 from weft.errors import FormatError, InputError
 from weft.formats import Hints, read, store, write
 from weft.judge import verify
-from weft.planners.engines import Settings
-from weft.planners.repair import plan_repaired
+from weft.planners import Problem
+from weft.planners.methods.repaired import plan_repaired
 
 HEAD = struct.Struct("<8sIIQQ")
 COMPACT = [logged(), logged(70), logged(3, "reduce-scatter"), symmetric(), symmetric(2)]
@@ -404,7 +404,7 @@ def test_symmetric_rows_out_of_range_are_refused(column, message, tmp_path):
 def mended(kind: str) -> Algorithm:
     broken = network("torus:4x4").without(links=[(0, 1), (1, 0)])
     demand = Collective.of(kind, range(16), 16000)
-    found = plan_repaired(broken, demand, Settings(CostModel("blocking"), 0, 1))
+    found = plan_repaired(Problem.of(broken, demand, CostModel("blocking")))
     assert found is not None
     return found
 

@@ -17,8 +17,9 @@ from weft.cost import CostModel
 from weft.judge import Verdict, symmetric, verify
 from weft.judge.orbits import NotAlikeError, find_orbits
 from weft.judge.table import judge_table
-from weft.planners.engines import Settings
-from weft.planners.symmetric import is_symmetric, plan_symmetric
+from weft.planners import Problem
+from weft.planners.methods.symmetric import plan_symmetric
+from weft.planners.symmetry import is_symmetric
 from weft.topology.builders import parse_topology
 from weft.topology.model import Topology
 
@@ -221,7 +222,7 @@ def _planned(draw: st.DrawFn) -> Algorithm:
     size = draw(st.integers(1, 10**5))
     demand = Collective.of(kind, range(topology.npus), size, draw(st.integers(1, 2)), None, 16)
     assume(is_symmetric(topology, [demand]))
-    return plan_symmetric(topology, demand, Settings(draw(COSTS), 0, 1))
+    return plan_symmetric(Problem.of(topology, demand, draw(COSTS)))
 
 
 @given(_planned())

@@ -26,7 +26,7 @@ def papers(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         timeout=600,
         check=False,
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 import weft
 from weft.collective import Collective, all_reduce_of
 from weft.cost import CostModel
-from weft.planners.chunking import all_cut
-from weft.topology import load_topology
+from weft.planners import Problem
+from weft.planners.chunking import ladders
+from weft.topology import Topology, load_topology
 
 SWEEP = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
@@ -39,6 +43,14 @@ def test_more_bytes_more_chunks() -> None:
     )
     assert len(few.chunks) == 1
     assert len(many.chunks) >= 16
+
+
+def all_cut(
+    network: Topology, cost: CostModel, jobs: Sequence[tuple[Collective, bool]]
+) -> list[list[list[Collective]]]:
+    problem = Problem.of(network, [demand for demand, _ in jobs], cost)
+    problem = replace(problem, free=tuple(free for _, free in jobs))
+    return [[list(step.demands) for step in ladder] for ladder in ladders(problem)]
 
 
 def test_buffers_are_cut_in_fewer_parts_than_npus() -> None:

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import weft
 from tests.examples import examples
+from tests.planners.by_chunks import plan, problem_of
 from tests.strategies import networks
 from weft.collective import Chunks, Collective
-from weft.cost import CostModel
-from weft.planners.engines import Settings, plan
 from weft.topology import Topology, load_topology
 
 MESH = load_topology("mesh:8x8", "50GiB/s", "0.5us")
@@ -23,8 +22,7 @@ def gathers(groups: list[list[int]], count: int) -> list[Chunks]:
 
 
 def time_of(network: Topology, chunks: Chunks) -> int:
-    schedule, _ = plan(network, chunks, Settings(CostModel(), seed=0, threads=1))
-    return schedule.time
+    return plan(problem_of(network, chunks)).time
 
 
 @pytest.mark.parametrize(("column", "most"), [(0, 1.08), (3, 1.11)])
@@ -87,9 +85,6 @@ def test_threads_do_not_change_joint_plans(network: Topology, data: st.DataObjec
     group = st.lists(npu, min_size=1, max_size=6, unique=True)
     groups = data.draw(st.lists(group, min_size=1, max_size=4))
     chunks = Chunks.concatenate(gathers(groups, data.draw(st.integers(1, 3))))
-    one, two = (
-        plan(network, chunks, Settings(CostModel(), seed=1, threads=threads))[0]
-        for threads in (1, 2)
-    )
+    one, two = (plan(problem_of(network, chunks, seed=1, threads=n)) for n in (1, 2))
     for column in ("chunk", "src", "dst", "route", "start", "end"):
         assert np.array_equal(getattr(one, column), getattr(two, column))

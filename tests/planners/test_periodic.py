@@ -19,8 +19,8 @@ from weft.errors import InputError, UnreachableError
 from weft.judge import periodic, verify
 from weft.judge.periodic import judge_periodic
 from weft.judge.table import judge_table
-from weft.planners.engines import Settings
-from weft.planners.periodic import plan_periodic, suits_periodic
+from weft.planners import produce
+from weft.planners.methods.periodic import is_fair, why_not
 from weft.topology import Topology, load_topology
 
 MODELS = st.sampled_from(["pipelined", "blocking"])
@@ -30,7 +30,7 @@ def made(
     topology: Topology, size: int, chunks: int = 1, model: str = "blocking", threads: int = 2
 ) -> Algorithm:
     demand = Collective.of("all-reduce", topology.members, size, chunks)
-    return plan_periodic(topology, Settings(CostModel(model), 0, threads), [demand])
+    return produce(topology, [demand], cost=CostModel(model), threads=threads, method="periodic")
 
 
 def listed(algorithm: Algorithm) -> Algorithm:
@@ -97,7 +97,8 @@ def test_dense_networks_are_left_to_others() -> None:
     for spec, fair in (("mesh:200x200", True), ("mesh:32x32x32", True), ("line:3*fc:500", False)):
         topology = load_topology(spec)
         demand = Collective.of("all-reduce", topology.members, topology.npus << 10)
-        assert suits_periodic(topology, [demand]) == fair
+        assert why_not(topology, [demand]) is None
+        assert is_fair(topology) == fair
 
 
 def test_what_it_cannot_plan_is_refused() -> None:
@@ -109,7 +110,7 @@ def test_what_it_cannot_plan_is_refused() -> None:
         topology = load_topology(spec)
         demand = Collective.of(kind, topology.members, 4096)
         with pytest.raises(InputError, match=reason):
-            plan_periodic(topology, Settings(CostModel(), 0, 1), [demand])
+            produce(topology, [demand], threads=1, method="periodic")
     with pytest.raises(InputError, match="all alike"):
         made(load_topology("mesh:3x3", "50GB/s,25GB/s"), 4096)
     with pytest.raises(UnreachableError):

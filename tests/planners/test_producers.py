@@ -26,7 +26,8 @@ from weft.collective import PATTERNS, Collective
 from weft.cost import CostModel
 from weft.errors import InputError, TopologyError, UnreachableError
 from weft.judge import verify
-from weft.planners import planning
+from weft.planners import portfolio
+from weft.planners.methods.matching import Matching
 from weft.topology import Topology, load_topology
 
 MODELS = [("pipelined", "cut-through"), ("blocking", "store-and-forward")]
@@ -123,15 +124,14 @@ def test_routes_that_happen_to_be_the_first_links() -> None:
 @pytest.mark.parametrize("kind", ["all-gather", "reduce-scatter", "all-reduce", "broadcast"])
 def test_a_million_npus_without_links_are_refused_at_once(kind: str, monkeypatch) -> None:
     """Not after planning for them, which takes memory for every NPU and chunk."""
-    monkeypatch.setattr(planning, "_phases", None)
-    monkeypatch.setattr(planning, "_compact", None)
+    monkeypatch.setattr(portfolio, "_run", None)
     network = Topology.from_links("few links", 1_000_000, [0, 1], [1, 0], GB_S, US)
     with pytest.raises(UnreachableError, match=r"chunk 0 cannot get from NPU \d+ to NPU \d+"):
         weft.synthesize(network, kind, "1GiB")
 
 
 def test_more_transfers_than_memory_has_room_for_are_refused_first(monkeypatch) -> None:
-    monkeypatch.setattr(planning, "_phases", None)
+    monkeypatch.setattr(Matching, "schedules", None)
     monkeypatch.setattr(memory, "available", lambda: 1 << 20)
     with pytest.raises(InputError, match=r"a table of 160,000 transfers needs about \S+MiB of"):
         weft.synthesize("line:400", "all-gather", "1GiB", chunks=1, method="matching")

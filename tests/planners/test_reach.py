@@ -8,15 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.planners.by_chunks import plan, problem_of
 from tests.strategies import networks
 from weft.collective import Chunks, Collective
-from weft.cost import CostModel
 from weft.errors import UnreachableError
-from weft.planners.engines import Settings, plan
 from weft.planners.schedule import Schedule
 from weft.topology import Topology, load_topology
-
-SETTINGS = Settings(CostModel(), seed=0, threads=1)
 
 
 def within(kind: str, group: list[int], reach: list[int], count: int = 2) -> Chunks:
@@ -73,11 +70,11 @@ def test_chunks_stay_within_reach(network: Topology, kind: str, data: st.DataObj
         )
     chunks = Chunks.concatenate(tables)
     if can_be_served(network, chunks):
-        schedule, _ = plan(network, chunks, SETTINGS)
+        schedule = plan(problem_of(network, chunks))
         assert serves(schedule, chunks)
     else:
         with pytest.raises(UnreachableError, match="relaying outside is forbidden"):
-            plan(network, chunks, SETTINGS)
+            plan(problem_of(network, chunks))
 
 
 def test_regions_do_not_lead_out_of_reach() -> None:
@@ -85,7 +82,7 @@ def test_regions_do_not_lead_out_of_reach() -> None:
     network = load_topology("torus:3x3").without(links=[(5, 3), (0, 6)]).without(npus={4, 7})
     tables = [within("all-gather", [0, 2, 6, 8], [0, 2, 6, 8]), within("all-gather", [0], [0, 3])]
     chunks = Chunks.concatenate(tables)
-    schedule, _ = plan(network, chunks, SETTINGS)
+    schedule = plan(problem_of(network, chunks))
     assert serves(schedule, chunks)
 
 
@@ -96,7 +93,7 @@ def test_broadcast_by_trees_within_reach() -> None:
     wide = within("broadcast", [0, 1, 2, 3], list(range(8)), 32)
     times = []
     for chunks in (line, wide):
-        schedule, _ = plan(mesh, chunks, SETTINGS)
+        schedule = plan(problem_of(mesh, chunks))
         assert serves(schedule, chunks)
         times.append(schedule.time)
     assert times[1] < 0.7 * times[0]
@@ -110,6 +107,6 @@ def test_a_forbidden_relay_is_named(kind: str) -> None:
         match="chunk 0 cannot get from NPU 0 to NPU 2: no path of links leads there through its "
         "group of 2 NPUs, and relaying outside is forbidden",
     ):
-        plan(line, within(kind, [0, 2], [0, 2]), SETTINGS)
-    schedule, _ = plan(line, within(kind, [0, 2], [0, 1, 2]), SETTINGS)
+        plan(problem_of(line, within(kind, [0, 2], [0, 2])))
+    schedule = plan(problem_of(line, within(kind, [0, 2], [0, 1, 2])))
     assert serves(schedule, within(kind, [0, 2], [0, 1, 2]))

@@ -13,13 +13,13 @@ import weft
 from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, RepairedRows
-from weft.synthesis import bound_of
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge import verify
 from weft.judge.table import judge_table
-from weft.planners.engines import Settings
-from weft.planners.repair import can_repair, plan_repaired
+from weft.planners import Problem
+from weft.planners.methods.repaired import can_repair, plan_repaired
+from weft.synthesis import bound_of
 from weft.topology import Topology, load_topology
 
 SPEEDS = (["1GB/s"], ["1GB/s", "1GB/s,3GB/s"])  # by how many factors a spec has
@@ -29,7 +29,7 @@ KINDS = ("all-gather", "reduce-scatter", "all-reduce")
 def mended(network: Topology, kind: str, cost: CostModel, size: int, chunks: int = 1) -> Algorithm:
     demand = Collective.of(kind, network.members, size, chunks)
     assert can_repair(network, [demand])
-    found = plan_repaired(network, demand, Settings(cost, 0, 1))
+    found = plan_repaired(Problem.of(network, demand, cost))
     assert found is not None
     return found
 
@@ -55,7 +55,7 @@ def test_right_after_any_failures(
     size = data.draw(st.sampled_from([4096, 5001])) * len(network.members)
     demand = Collective.of(kind, network.members, size, chunks)
     assume(can_repair(network, [demand]))
-    found = plan_repaired(network, demand, Settings(cost, 0, 1))
+    found = plan_repaired(Problem.of(network, demand, cost))
     assume(found is not None)
     assert found is not None
     verdict = verify(found)
@@ -100,7 +100,7 @@ def test_the_better_of_both_is_kept() -> None:
         method="symmetric",
     )
     assert only.verified
-    assert only.algorithm.provenance["method"] == "mended"
+    assert only.algorithm.provenance["method"] == "repaired"
     assert result.algorithm.time <= only.algorithm.time
 
 

@@ -13,21 +13,21 @@ import weft
 from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, RepairedExchange
-from weft.synthesis import bound_of
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
 from weft.judge import verify
 from weft.judge.table import judge_table
-from weft.planners.engines import Settings
-from weft.planners.repair import can_repair, plan_repaired
+from weft.planners import Problem
+from weft.planners.methods.repaired import can_repair, plan_repaired
+from weft.synthesis import bound_of
 from weft.topology import Topology, load_topology
 
 
 def mended(network: Topology, share: int, chunks: int = 1) -> Algorithm:
     demand = Collective.of("all-to-all", network.members, share * len(network.members), chunks)
     assert can_repair(network, [demand])
-    found = plan_repaired(network, demand, Settings(CostModel(), 0, 1))
+    found = plan_repaired(Problem.of(network, demand))
     assert found is not None
     return found
 
@@ -51,7 +51,7 @@ def test_right_after_any_failures(
     demand = Collective.of("all-to-all", network.members, share * len(network.members), chunks)
     assume(can_repair(network, [demand]))
     try:
-        found = plan_repaired(network, demand, Settings(cost, 0, 1))
+        found = plan_repaired(Problem.of(network, demand, cost))
     except UnreachableError:
         return
     assert found is not None
@@ -97,7 +97,7 @@ def test_the_better_of_both_is_kept() -> None:
     only = weft.synthesize(network, "all-to-all", "1MiB", chunks=1, method="symmetric")
     assert both.verified
     assert only.verified
-    assert only.algorithm.provenance["method"] == "mended"
+    assert only.algorithm.provenance["method"] == "repaired"
     assert both.algorithm.time <= only.algorithm.time
 
 

@@ -22,7 +22,8 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
 from weft.judge.table import judge_table
-from weft.planners import produce, rounds
+from weft.planners import produce
+from weft.planners.methods import rounds
 from weft.topology import Topology, load_topology
 
 KINDS = ["all-gather", "reduce-scatter", "all-reduce"]

@@ -19,7 +19,8 @@ from weft.collective import Chunks, Collective, Move, all_to_allv, custom
 from weft.cost import CostModel
 from weft.errors import UnreachableError
 from weft.judge import verify
-from weft.planners.engines import Settings, plan_any
+from weft.planners import Problem
+from weft.planners.methods.steiner import plan_steiner
 from weft.planners.schedule import transfers_of
 from weft.topology import Topology, load_topology
 
@@ -36,7 +37,7 @@ def run(
     cost = cost or CostModel()
     network = roomy(network, demands, cost)
     chunks = Chunks.concatenate([demand.chunks for demand in demands])
-    schedule, _ = plan_any(network, chunks, Settings(cost, seed, threads))
+    schedule = plan_steiner(Problem.of(network, demands, cost, seed=seed, threads=threads))
     transfers, routes = transfers_of([schedule], network, cost, chunks.bytes)
     return Algorithm(tuple(demands), transfers, network, routes, cost)
 
@@ -145,11 +146,11 @@ def test_the_nearest_holder_sends() -> None:
 
 
 def test_cancelled() -> None:
-    network, chunks = load_topology("ring:4"), Collective.of("all-reduce", range(4), 99).chunks
+    network, demand = load_topology("ring:4"), Collective.of("all-reduce", range(4), 99)
     progress = _core.Progress()
     progress.cancel()
     with pytest.raises(_core.Cancelled):
-        plan_any(network, chunks, Settings(CostModel(), 0, 1, progress))
+        plan_steiner(Problem.of(network, demand, progress=progress))
 
 
 def rows_of(side: int) -> list[range]:

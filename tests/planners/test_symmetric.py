@@ -16,9 +16,9 @@ from weft.collective import Collective
 from weft.cost import CostModel, LatencyModel
 from weft.errors import InputError
 from weft.judge.table import judge_table
-from weft.planners import produce
-from weft.planners.engines import Settings
-from weft.planners.symmetric import is_symmetric, plan_symmetric, symmetric_floor
+from weft.planners import Problem, produce
+from weft.planners.methods.symmetric import plan_symmetric
+from weft.planners.symmetry import is_symmetric, symmetric_floor
 from weft.topology import Topology, load_topology
 from weft.topology.builders import parse_topology
 
@@ -63,7 +63,7 @@ def test_right_on_any_product(
 ) -> None:
     demand = Collective.of(kind, range(network.npus), size, chunks, None, alignment)
     assume(is_symmetric(network, [demand]))
-    algorithm = plan_symmetric(network, demand, Settings(cost, seed, 1))
+    algorithm = plan_symmetric(Problem.of(network, demand, cost, seed=seed))
     verdict = judge_table(algorithm)
     assert verdict.ok, verdict.violation
     rows = algorithm.transfers
@@ -132,7 +132,7 @@ def test_one_speed_meets_the_bound(spec: str, chunks: int, slots: int) -> None:
     network, demand = _one_speed(spec, "all-gather", chunks)
     cost = CostModel("blocking")
     for seed in range(3):
-        algorithm = plan_symmetric(network, demand, Settings(cost, seed, 1))
+        algorithm = plan_symmetric(Problem.of(network, demand, cost, seed=seed))
         assert algorithm.time == slots * SLOT
         assert algorithm.time == symmetric_floor(network, demand, cost)
 
@@ -141,7 +141,7 @@ def test_one_speed_meets_the_bound(spec: str, chunks: int, slots: int) -> None:
 def test_ports_of_switches_meet_the_bound(spec: str, slots: int) -> None:
     network, demand = _one_speed(spec, "all-gather", 1)
     cost = CostModel("pipelined")
-    algorithm = plan_symmetric(network, demand, Settings(cost, 0, 1))
+    algorithm = plan_symmetric(Problem.of(network, demand, cost))
     assert lower_bound(network, demand.chunks, cost).time <= algorithm.time
     assert algorithm.time <= slots * PUSH + 2_000_000
 
@@ -163,7 +163,7 @@ def test_ports_of_switches_meet_the_bound(spec: str, slots: int) -> None:
 def test_all_to_all_takes_as_long_as_its_busiest_link(spec: str, chunks: int, slots: int) -> None:
     network, demand = _one_speed(spec, "all-to-all", chunks)
     cost = CostModel("blocking")
-    algorithm = plan_symmetric(network, demand, Settings(cost, 0, 1))
+    algorithm = plan_symmetric(Problem.of(network, demand, cost))
     assert algorithm.time == slots * SLOT == symmetric_floor(network, demand, cost)
 
 
@@ -180,7 +180,7 @@ def test_speeds_by_dimension_meet_the_bound(spec: str, rates: list[int]) -> None
     network = parse_topology(spec, bandwidth=[rate * 10**9 for rate in rates], latency=[500_000])
     demand = Collective.of("all-gather", range(network.npus), network.npus << 22, 4)
     cost = CostModel("blocking")
-    algorithm = plan_symmetric(network, demand, Settings(cost, 0, 1))
+    algorithm = plan_symmetric(Problem.of(network, demand, cost))
     assert algorithm.time == symmetric_floor(network, demand, cost)
 
 
@@ -194,7 +194,7 @@ def test_slow_dimensions_enter_new_parts_first(
     network = parse_topology(spec, bandwidth=[rate * 10**8 for rate in rates], latency=[500_000])
     demand = Collective.of("all-gather", range(network.npus), network.npus << 20)
     cost = CostModel(latency_model)
-    algorithm = plan_symmetric(network, demand, Settings(cost, 0, 1))
+    algorithm = plan_symmetric(Problem.of(network, demand, cost))
     assert algorithm.time == symmetric_floor(network, demand, cost)
 
 
@@ -203,7 +203,7 @@ def test_same_seed_same_rows(kind: str) -> None:
     network = load_topology("torus:4x5*switch:3")
     demand = Collective.of(kind, range(network.npus), 100_000, 2)
     made = [
-        plan_symmetric(network, demand, Settings(CostModel(), s, t)) for s, t in ((7, 1), (7, 4))
+        plan_symmetric(Problem.of(network, demand, seed=7, threads=threads)) for threads in (1, 4)
     ]
     one, same = (algorithm.rows for algorithm in made)
     assert isinstance(one, SymmetricRows)

@@ -14,8 +14,8 @@ from tests.workload.traces import COLL, COMP, KINDS, RECV, SEND, read, value
 from weft import FormatError, InputError
 from weft.collective import layout_groups
 from weft.workload import Transformer, lower, save_transformer
-from weft.workload.transformer_model import data_parallel
 from weft.workload.transformer import order_of_work
+from weft.workload.transformer_model import data_parallel
 
 NAMES = {number: name for name, number in KINDS.items()}
 SMALL = {"hidden": 8, "seq": 4, "layers": 3}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.classical.planner import add_classical
 from weft.classical.mapping import Sends
+from weft.classical.planner import add_classical
 from weft.classical.trees import Trees, npus_of, ranks_of, roots_of, serve
 from weft.collective import Collective
 from weft.topology.model import Topology

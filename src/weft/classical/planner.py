@@ -16,7 +16,7 @@ from weft.engine import simulate
 from weft.errors import UnreachableError
 from weft.planners.chunking import WORTH, ladders
 from weft.planners.planner import Planner, add
-from weft.planners.problem import Problem
+from weft.planners.problem import ROUNDED, Problem
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -34,7 +34,6 @@ _HOPE = 1.5  # up to so many, what could only get so near to the best is still f
 # others, some take long to find out what they send.
 _MOST_PAIRS, _MOST_PAIRS_SWITCHED = 1 << 17, 1 << 14
 _PATIENCE = 2  # numbers of chunks in a row that may bring nothing
-_PER_MILLION = 1 + 1e-6  # what is nearer to its bound than this meets it
 
 Floats = NDArray[np.float64]
 
@@ -86,16 +85,34 @@ class Classical(Planner):
             tried = _Climb(self, problem).run()
             least = min(algorithm.time for algorithm in tried)
             return next(algorithm for algorithm in tried if algorithm.time <= least * WORTH)
-        pairs = sum(demand.ranks**2 for demand in problem.demands)
-        few = pairs <= _FEW_PAIRS
-        if pairs > (_MOST_PAIRS_SWITCHED if problem.topology.switches else _MOST_PAIRS):
+        if _is_too_large(problem):
             return None
-        below = NEVER if best is None else best.time if few else round(best.time / WORTH)
-        steps = [step for ladder in ladders(problem) for step in ladder]
-        if all(step.bound * _PER_MILLION >= below for step in steps):
-            return None
-        tried = _Climb(self, problem, below, _HOPE if few else 1).run()
+        hope = _HOPE if _pairs(problem) <= _FEW_PAIRS else 1
+        tried = _Climb(self, problem, _below(problem, best), hope).run()
         return min(tried, key=lambda algorithm: algorithm.time, default=None)
+
+    def can_improve(self, problem: Problem, best: Algorithm) -> bool:
+        if _is_too_large(problem):
+            return False
+        below = _below(problem, best)
+        return any(step.bound + ROUNDED < below for ladder in ladders(problem) for step in ladder)
+
+
+def _pairs(problem: Problem) -> int:
+    """Pairs of NPUs that may exchange something."""
+    return sum(demand.ranks**2 for demand in problem.demands)
+
+
+def _is_too_large(problem: Problem) -> bool:
+    most = _MOST_PAIRS_SWITCHED if problem.topology.switches else _MOST_PAIRS
+    return _pairs(problem) > most
+
+
+def _below(problem: Problem, best: Algorithm | None) -> int:
+    """Picoseconds: a plan that takes as long is of no use beside the best so far."""
+    if best is None:
+        return NEVER
+    return best.time if _pairs(problem) <= _FEW_PAIRS else round(best.time / WORTH)
 
 
 def add_classical(
@@ -110,34 +127,42 @@ class _Outlook:
     """Whether more chunks may still bring a time below what is known.
 
     What more chunks gain goes down in proportion to their size: so what is left to gain follows
-    from the last gain, and twice as much is allowed for. Times and bounds are followed apart.
+    from the last gain, and twice as much is allowed for. Times and bounds are followed apart, and
+    so are the least of the loads: how much is sent hardly depends on how it is cut, so there is no
+    hope beyond `below` itself.
     """
 
     below: float
+    hope: float = 1
     least: float = float("inf")
+    load: int = NEVER
     misses: int = 0
     last: dict[str, tuple[int, int]] = field(default_factory=dict)
     is_poor: bool = False
 
     def afresh(self) -> _Outlook:
         """For other chunks, which must bring something at once if the last ones brought nothing."""
-        return _Outlook(self.below, self.least, min(self.misses, 1))
+        return _Outlook(self.below, self.hope, self.least, misses=min(self.misses, 1))
 
     def see_time(self, pieces: int, time: int) -> None:
         """Take notice of the time with so many pieces."""
+        self.load = 0  # it is not what makes it too slow
         self.misses = 0 if time * WORTH < self.least else self.misses + 1
         self.least = min(self.least, time)
-        self.is_poor = self.misses == _PATIENCE or self._falls_short("time", pieces, time)
+        short = self._falls_short("time", pieces, time, self.below * self.hope)
+        self.is_poor = self.misses == _PATIENCE or short
 
-    def see_bound(self, pieces: int, bound: int) -> None:
-        """Take notice of a bound for the time with so many pieces."""
-        self.is_poor = self._falls_short("bound", pieces, bound)
+    def see_bound(self, pieces: int, bound: int, load: int) -> None:
+        """Take notice of a bound for the time with so many pieces, and of one for the load."""
+        short = self._falls_short("bound", pieces, bound, self.below * self.hope)
+        self.load = min(self.load, load)
+        self.is_poor = self._falls_short("load", pieces, self.load, self.below) or short
 
-    def _falls_short(self, of: str, pieces: int, value: int) -> bool:
+    def _falls_short(self, of: str, pieces: int, value: int, below: float) -> bool:
         before, was = self.last.get(of, (pieces, value))
         self.last[of] = pieces, value
         left = max(was - value, 0) / (pieces / before - 1) if pieces > before else float("inf")
-        return value - 2 * left >= self.below
+        return value - 2 * left >= below
 
 
 @dataclass(frozen=True)
@@ -161,7 +186,7 @@ class _Climb:
         """What it makes of few and of more chunks; without `below` there is always something."""
         tried: list[Algorithm] = []
         refused: UnreachableError | None = None
-        outlook, left = _Outlook(self.below * self.hope), float(_MOST_WORK)
+        outlook, left = _Outlook(self.below, self.hope), float(_MOST_WORK)
         for ladder in ladders(self.problem):
             outlook = outlook.afresh()
             for step in ladder:
@@ -171,14 +196,14 @@ class _Climb:
                     continue
                 self.problem.progress.check()
                 try:
-                    made, floor, work = self._made(step, left)
+                    made, floor, load, work = self._made(step, left)
                 except UnreachableError as error:  # such large chunks may not fit small buffers
                     refused = error
                     continue
                 left -= work
                 pieces = sum(demand.chunk_count for demand in step.demands)
                 if made is None:
-                    outlook.see_bound(pieces, floor)
+                    outlook.see_bound(pieces, floor, load)
                 else:
                     outlook.see_time(pieces, made.time)
                     tried.append(made)
@@ -186,21 +211,24 @@ class _Climb:
             raise refused
         return tried
 
-    def _made(self, step: Problem, left: float) -> tuple[Algorithm | None, int, float]:
-        """The algorithm with its times, if it may be of use; a bound for it; and the work."""
+    def _made(self, step: Problem, left: float) -> tuple[Algorithm | None, int, int, float]:
+        """The algorithm with its times, if it may be of use; bounds for it; and the work."""
         planner, topology = self.planner, self.problem.topology
         untimed = unmapped(planner.name, planner.sends, topology, step.demands)
-        floor, work = self._weighed(untimed)
+        floor, load, work = self._weighed(untimed)
         if self.below < NEVER and (floor >= self.below or work > left):
-            return None, floor, work * _WEIGHED
-        return simulate(untimed, topology, self.problem.cost).timed(), floor, work
+            return None, floor, load, work * _WEIGHED
+        return simulate(untimed, topology, self.problem.cost).timed(), floor, load, work
 
-    def _weighed(self, untimed: Algorithm) -> tuple[int, float]:
-        """A bound for the rows of an algorithm, and how much work it is to simulate them."""
+    def _weighed(self, untimed: Algorithm) -> tuple[int, int, float]:
+        """Bounds for an algorithm's rows, in all and by load; how much work simulation is."""
         rows = untimed.transfers
         links = _distances(self.problem.topology)[rows.src, rows.dst].astype(np.float64)
-        floor = max(self._load(untimed, links), self._chain(untimed, links))
-        return int(floor * 1e12 * (1 - 1e-9)), len(rows) + float(links.sum())  # not exact
+        load, chain = (
+            int(seconds * 1e12 * (1 - 1e-9))  # not exact
+            for seconds in (self._load(untimed, links), self._chain(untimed, links))
+        )
+        return max(load, chain), load, len(rows) + float(links.sum())
 
     def _load(self, untimed: Algorithm, links: Floats) -> float:
         """Seconds for what leaves or enters an NPU, and for everything over all links."""

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 
 class _Compare(click.Command):
-    """A command whose help lists the classical algorithms."""
+    """A command whose help lists what there is to compare with."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from weft.classical import BASELINES
+        from weft.planners import PLANNERS
 
         super().format_options(ctx, formatter)
+        beside = [(name, one.summary) for name, one in PLANNERS.items() if one.beside]
         with formatter.section("Classical algorithms"):
-            formatter.write_dl([(name, known.summary) for name, known in BASELINES.items()])
+            formatter.write_dl(beside)
 
 
 @click.command(cls=_Compare)

@@ -16,6 +16,7 @@ from weft.comparison.sizes import parse_sizes
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError, WeftError, unknown_name
 from weft.planners import PLANNERS, Problem, is_file, produce
+from weft.planners.planner import guarded
 from weft.progress import ProgressHook, Tracker, run
 from weft.topology import Topology
 from weft.topology.load import as_topology
@@ -141,7 +142,8 @@ def _chosen(
         return tuple(
             name
             for name, planner in PLANNERS.items()
-            if planner.beside and all(planner.fits(problem) is None for problem in problems)
+            if planner.beside
+            and all(guarded(planner, planner.fits, problem) is None for problem in problems)
         )
     for name in against:
         if is_file(name):
@@ -219,8 +221,9 @@ def _baseline(job: _Job, plan: Plan, name: str, size: int) -> Outcome:
     began = time.perf_counter()
     try:
         problem = Problem.of(job.topology, _cut(plan), job.cost)
-        fits = planner is not None and planner.fits(problem) is None
-        rows = planner.rows(problem) if planner is not None and fits else 0
+        rows = 0
+        if planner is not None and guarded(planner, planner.fits, problem) is None:
+            rows = guarded(planner, planner.rows, problem)
         if rows > MOST_ROWS:
             return Refusal(f"about {rows:,} rows; baselines of more than {MOST_ROWS:,} are not run")
         found = job.made(plan, name)

@@ -11,7 +11,7 @@ from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, all_reduce_of
 from weft.cost import CostModel
-from weft.planners.problem import Problem
+from weft.planners.problem import ROUNDED, Problem
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -45,13 +45,21 @@ def options(problem: Problem) -> list[Option]:
     """
     if not any(problem.free):
         return [Option(problem, 0, 0)]
-    known = problem.task.options
-    if not known:
-        known += [(one.task, forecast, work) for one, forecast, work in _options(problem)]
+    memo = problem.task.memo
+    if "options" not in memo:
+        memo["options"] = [(one.task, forecast, work) for one, forecast, work in _options(problem)]
     return [
         Option(replace(problem, task=task, free=()), forecast, work)
-        for task, forecast, work in known
+        for task, forecast, work in memo["options"]
     ]
+
+
+def leaves_a_gap(problem: Problem, time: int) -> bool:
+    """Whether a plan in some number of chunks that is sensible may take less than this."""
+    tasks = (option.problem.task for option in options(problem))
+    if problem.task.is_symmetric:
+        return any(time > task.floor + ROUNDED for task in tasks)
+    return any(time > task.bound + ROUNDED for task in tasks)
 
 
 def _options(problem: Problem) -> Iterator[tuple[Problem, float, int]]:
@@ -90,12 +98,13 @@ def climb(
     plan
         Plans an option; None where that is not worth it.
     known
-        The best that others found: what can hardly beat it is not tried.
+        The best that others found: beyond the first option, what can hardly beat it is not tried.
     """
     promising = min(option.forecast for option in tried) * WORTH
     first = next(i for i, option in enumerate(tried) if option.forecast <= promising)
     search = _Climb(tried, plan, NEVER if known is None else known.time)
-    search.along(range(first, len(tried)))
+    search.try_one(tried[first])
+    search.along(range(first + 1, len(tried)))
     search.along(range(first - 1, -1, -1))
     return search.best
 
@@ -108,6 +117,26 @@ def ladders(problem: Problem) -> list[list[Problem]]:
     """
     if not any(problem.free):
         return [[problem]]
+    memo = problem.task.memo
+    if "ladders" not in memo:
+        memo["ladders"] = [[step.task for step in ladder] for ladder in _ladders(problem)]
+    return [[replace(problem, task=task, free=()) for task in ladder] for ladder in memo["ladders"]]
+
+
+def is_cut_of(problem: Problem, demands: Sequence[Collective]) -> bool:
+    """Whether these are the problem's collectives, in other chunks at most where they are free."""
+    if len(demands) != len(problem.demands):
+        return False
+    free = problem.free or [False] * len(demands)
+    same = all(
+        one == asked
+        or (any_number and replace(one, chunks_per_share=asked.chunks_per_share) == asked)
+        for one, asked, any_number in zip(demands, problem.demands, free, strict=True)
+    )
+    return same or any(s.demands == tuple(demands) for ladder in ladders(problem) for s in ladder)
+
+
+def _ladders(problem: Problem) -> list[list[Problem]]:
     steps = [
         _ladder(problem.topology, demand, problem.cost) if free else {1: demand}
         for demand, free in zip(problem.demands, problem.free, strict=True)
@@ -154,20 +183,26 @@ class _Climb:
         """Try options one after the other, until some in a row bring nothing."""
         misses = 0
         for i in path:
-            option, least = self.options[i], self.known if self.best is None else self.best.time
-            if option.forecast * WORTH >= min(least, self.known):
+            option, least = self.options[i], self.known
+            if self.best is not None:
+                least = min(least, self.best.time)
+            if least < NEVER and option.forecast * WORTH >= least:
                 continue
             patience = _PATIENCE if self.spent > _LITTLE_WORK else _MORE_PATIENCE
             if option.forecast == 0:
                 patience = 1  # nothing says that more may be better
             if misses >= patience or (self.spent and self.spent + option.work > _MOST_WORK):
                 return
-            tried = self.plan(option.problem)
-            self.spent += option.work
-            if tried is not None and (self.best is None or tried.time * WORTH < self.best.time):
-                self.best, misses = tried, 0
-            else:
-                misses += 1
+            misses = 0 if self.try_one(option) else misses + 1
+
+    def try_one(self, option: Option) -> bool:
+        """Plan an option; whether that is worth it."""
+        tried = self.plan(option.problem)
+        self.spent += option.work
+        if tried is None or (self.best is not None and tried.time * WORTH >= self.best.time):
+            return False
+        self.best = tried
+        return True
 
 
 def _counts(topology: Topology, collective: Collective, cost: CostModel) -> list[int]:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
+from weft import _core
 from weft.algorithm import Algorithm
-from weft.planners.chunking import climb, options
+from weft.engine import simulate
+from weft.errors import PlannerError, WeftError
+from weft.planners.chunking import climb, leaves_a_gap, options
 from weft.planners.problem import AUTO, Problem
 from weft.registry import Registry
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PLANNERS: Registry[Planner] = Registry(
+    "method",
+    "weft.planners.methods",
+    "weft.classical",
+    entry_points="weft.planners",
+    reserved=(AUTO, "weft"),  # the second heads a column of comparisons
+)
 
 
 class Planner(ABC):
@@ -35,6 +51,7 @@ class Planner(ABC):
         Whether it runs on a thread of its own beside its neighbours in the table that say so too.
     """
 
+    table: ClassVar[Registry[Any]] = PLANNERS
     name: str
     summary: str = ""
     rank: int = 100
@@ -50,6 +67,9 @@ class Planner(ABC):
     @abstractmethod
     def plan(self, problem: Problem) -> Algorithm:
         """Plan the problem with the chunks it has.
+
+        The algorithm is for ``problem.demands`` on ``problem.topology``, under ``problem.cost``;
+        one without times gets those of a simulation (see `weft.engine`).
 
         Say what is done with ``problem.say``, count with ``problem.progress``, and call
         ``problem.progress.check()`` now and then: it raises if the user gave up.
@@ -70,13 +90,20 @@ class Planner(ABC):
         """Whether ``auto`` should ask for a plan with these chunks, given the best so far."""
         return best is None or self.floor(problem) < best.time
 
+    def can_improve(self, problem: Problem, best: Algorithm) -> bool:
+        """Whether a plan with any number of chunks may take less time than the best so far."""
+        return leaves_a_gap(problem, best.time)
+
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """The best plan over numbers of chunks, where they are free; None if none may be better."""
 
         def plan(option: Problem) -> Algorithm | None:
             if option.is_auto and not self.is_worth_trying(option, best):
                 return None
-            return self.plan(option)
+            made = self.plan(option)
+            if not isinstance(made, Algorithm):
+                raise TypeError(f"plan gives {type(made).__name__}, not an Algorithm")
+            return made if made.timed else simulate(made, option.topology, option.cost).timed()
 
         return climb(options(problem), plan, best)
 
@@ -85,9 +112,23 @@ class Planner(ABC):
         return 0
 
 
-PLANNERS: Registry[Planner] = Registry(
-    "method", "weft.planners.methods", "weft.classical", entry_points="weft.planners"
-)
+def guarded(planner: Planner, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a call of a planner gives; of others' planners, errors that explain nothing are named.
+
+    Raises
+    ------
+    PlannerError
+        The planner, which is not Weft's own, raises something that is no `WeftError`.
+    """
+    try:
+        return call(*args, **kwargs)
+    except (WeftError, _core.Cancelled, MemoryError):
+        raise
+    except Exception as error:
+        if not planner.judged:
+            raise
+        what = f"method {planner.name} fails with {type(error).__name__}: {error}"
+        raise PlannerError(f"{what}; repair it, or take it out of the table") from error
 
 
 def add(*planners: Planner) -> None:

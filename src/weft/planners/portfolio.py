@@ -8,18 +8,17 @@ from itertools import groupby
 
 from weft.algorithm import Algorithm
 from weft.clock import check_clock
-from weft.errors import InputError, UnreachableError, WeftError
+from weft.errors import InputError, PlannerError, UnreachableError, WeftError
 from weft.judge import verify
-from weft.planners.chunking import options
-from weft.planners.listed import timed
-from weft.planners.planner import PLANNERS, Planner
+from weft.planners.chunking import is_cut_of
+from weft.planners.listed import Listed, timed
+from weft.planners.planner import PLANNERS, Planner, guarded
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
 from weft.reachability import check_first_chunk
 from weft.threads import in_threads
 
 MAX_SEED = 2**63 - 1
-_PER_MILLION = 1 + 1e-6  # what is nearer to its bound than this meets it
 
 
 def solve(problem: Problem, trials: int = 1) -> Algorithm:
@@ -94,12 +93,11 @@ def _run(
     """Ask planners in turn until none can be better; None if none of them has a plan."""
     refused: list[WeftError] = []
     for batch in _batches(planners):
-        if best is not None and _is_met(problem, best):
-            break
         known = replace(problem, below=best.time) if best is not None else problem
-        asked = [planner for planner in batch if _may_plan(problem, planner, refused)]
+        asked = [planner for planner in batch if _may_plan(problem, planner, best, refused)]
         found = _asked(known, asked, best, refused)
-        best = _accepted(problem, batch[0], best, found)
+        judged = problem.is_auto and any(planner.judged for planner in asked)
+        best = _accepted(problem, best, found) if judged else _least([best, *found])
     if best is None and refused and planners:
         raise next((one for one in refused if isinstance(one, UnreachableError)), refused[0])
     return best
@@ -114,11 +112,15 @@ def _batches(planners: Sequence[Planner]) -> Iterator[list[Planner]]:
             yield from ([planner] for planner in group)
 
 
-def _may_plan(problem: Problem, planner: Planner, refused: list[WeftError]) -> bool:
+def _may_plan(
+    problem: Problem, planner: Planner, best: Algorithm | None, refused: list[WeftError]
+) -> bool:
     """Whether a planner fits; what does not is only said where it was asked for by name."""
-    if problem.is_auto and problem.task.is_too_large_for_tables and planner.rank > 40:
+    if best is not None and not guarded(planner, planner.can_improve, problem, best):
+        return False
+    if problem.is_auto and problem.task.is_too_large_for_tables and isinstance(planner, Listed):
         return True  # `fits` would need a table of chunks; `search` sees first how large it is
-    reason = planner.fits(problem)
+    reason = guarded(planner, planner.fits, problem)
     if reason is not None and not problem.is_auto:
         refused.append(InputError(f"method {planner.name} {reason}; use auto"))
     return reason is None
@@ -134,7 +136,7 @@ def _asked(
 
     def ask(planner: Planner) -> Algorithm | WeftError | None:
         try:
-            return planner.search(problem, best)
+            return _answer(problem, planner, best)
         except (InputError, UnreachableError) as error:
             # A method may fit each of several collectives but not the mix.
             if not planner.beside and len(problem.demands) == 1:
@@ -152,17 +154,30 @@ def _asked(
     return [answer for answer in answers if isinstance(answer, Algorithm)]
 
 
+def _answer(problem: Problem, planner: Planner, best: Algorithm | None) -> Algorithm | None:
+    """What a planner finds; of others' planners nothing is taken on trust."""
+    found = guarded(planner, planner.search, problem, best)
+    if found is None or not planner.judged:
+        return found
+    if not is_cut_of(problem, found.demands):
+        raise PlannerError(f"method {planner.name} plans other collectives than it is asked for")
+    if found.topology is not problem.topology or found.cost != problem.cost:
+        raise PlannerError(f"method {planner.name} plans for another network or cost model")
+    return replace(found, provenance={"method": planner.name, **found.provenance})
+
+
 def _accepted(
-    problem: Problem, planner: Planner, best: Algorithm | None, found: Sequence[Algorithm]
+    problem: Problem, best: Algorithm | None, found: Sequence[Algorithm]
 ) -> Algorithm | None:
-    """The best so far, or a plan that takes less time; others' plans only if they are right."""
-    if not planner.judged or not problem.is_auto:
-        return _least([best, *found])
+    """The best so far, or a plan that takes less time and that the judge finds right."""
     ordered = sorted(found, key=lambda algorithm: algorithm.time)
-    ordered += [_tightened(problem, first) for first in ordered[:1]]
-    better = [a for a in ordered if best is None or a.time < best.time]
-    better.sort(key=lambda algorithm: algorithm.time)
-    return next((algorithm for algorithm in better if verify(algorithm).ok), best)
+    right = next((algorithm for algorithm in ordered if verify(algorithm).ok), None)
+    if right is None:
+        return best
+    pushed = _tightened(problem, right)
+    if pushed.time < right.time and verify(pushed).ok:
+        right = pushed
+    return _least([best, right])
 
 
 def _tightened(problem: Problem, algorithm: Algorithm) -> Algorithm:
@@ -179,11 +194,3 @@ def _least(plans: Sequence[Algorithm | None]) -> Algorithm | None:
     """The plan with the least time, the first of equals."""
     there = [plan for plan in plans if plan is not None]
     return min(there, key=lambda plan: plan.time, default=None)
-
-
-def _is_met(problem: Problem, best: Algorithm) -> bool:
-    """Whether no number of chunks that is worth trying can take less time."""
-    tasks = [option.problem.task for option in options(problem)]
-    if problem.task.is_symmetric:
-        return best.time <= min(task.floor for task in tasks) * _PER_MILLION
-    return best.time <= min(task.bound for task in tasks) * _PER_MILLION

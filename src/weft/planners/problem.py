@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from weft.units import NEVER
 
 AUTO = "auto"
 
+ROUNDED = 1
+"""Picoseconds by which a bound may be rounded down: what is no farther from it meets it."""
 _MOST_LISTED = 1 << 20  # chunks of which a table is made only to bound them
 
 
@@ -97,9 +100,9 @@ class Task:
         return bool(chunks.reduce.all() and (chunks.set_sizes[chunks.post] == 1).all())
 
     @cached_property
-    def options(self) -> list[tuple[Task, float, int]]:
-        """For `weft.planners.chunking.options`: each is worked out once, whoever asks."""
-        return []
+    def memo(self) -> dict[str, Any]:
+        """What others find out about it, by who does: worked out once, whoever asks."""
+        return {}
 
     @cached_property
     def cuts(self) -> dict[tuple[Collective, ...], Task]:

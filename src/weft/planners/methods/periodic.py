@@ -37,15 +37,19 @@ class Periodic(Planner):
         return why_not(problem.topology, problem.demands)
 
     def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
-        """Where rounds would be, in fair time: on dense networks there are too many trees."""
-        topology = problem.topology
-        fair = _LOOKS * topology.links**2 // topology.npus <= _MOST_LOOKS
+        """Where rounds would be, in fair time."""
+        fair = is_fair(problem.topology)
         if best is not None and len(best) > MOST_SEARCHED:  # a plan that was repaired may be poor
             return fair and not problem.task.is_symmetric
         return fair and suits_rounds(problem) and super().is_worth_trying(problem, best)
 
     def plan(self, problem: Problem) -> Algorithm:
         return plan_periodic(problem)
+
+
+def is_fair(topology: Topology) -> bool:
+    """Whether it takes fair time: on dense networks there are too many trees."""
+    return _LOOKS * topology.links**2 // topology.npus <= _MOST_LOOKS
 
 
 def why_not(topology: Topology, demands: Sequence[Collective]) -> str | None:
