@@ -42,12 +42,12 @@ if TYPE_CHECKING:  # the names of `_HOMES`, for those who check types
     from weft.errors import UnclearError as UnclearError
     from weft.errors import UnreachableError as UnreachableError
     from weft.errors import WeftError as WeftError
+    from weft.figures import GroupResult as GroupResult
     from weft.formats import Hints as Hints
     from weft.judge import Verdict as Verdict
     from weft.judge import WrongAlgorithmError as WrongAlgorithmError
     from weft.progress import Progress as Progress
     from weft.registry import register as register
-    from weft.result import GroupResult as GroupResult
     from weft.result import Result as Result
     from weft.synthesis import synthesize as synthesize
     from weft.topology import Topology as Topology
@@ -68,11 +68,12 @@ _HOMES = {
     "weft.errors": (
         "FormatError InputError PlannerError TopologyError UnclearError UnreachableError WeftError"
     ),
+    "weft.figures": "GroupResult",
     "weft.formats": "Hints",
     "weft.judge": "Verdict WrongAlgorithmError",
     "weft.progress": "Progress",
     "weft.registry": "register",
-    "weft.result": "GroupResult Result",
+    "weft.result": "Result",
     "weft.synthesis": "synthesize",
     "weft.topology": "Topology load_topology",
     "weft.topology.files": "write_topology",

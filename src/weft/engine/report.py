@@ -12,7 +12,7 @@ from weft.bounds import Bound, lower_bound
 from weft.display import html_table, line, of_bound, title_of
 from weft.engine.algorithms import CAUSES, Simulation
 from weft.engine.path_times import PathTimes
-from weft.result import GroupResult
+from weft.figures import GroupResult
 from weft.units import PS_PER_US, format_bandwidth, format_time
 from weft.values import Value
 
