@@ -20,7 +20,7 @@ from weft.units import PS_PER_US, format_size, format_time
 from weft.values import Value
 
 WEFT = "weft"
-COLUMNS: dict[str, type] = {
+_TYPES: dict[str, type] = {
     "size_bytes": np.int64,
     "algorithm": np.str_,
     "method": object,
@@ -36,7 +36,8 @@ COLUMNS: dict[str, type] = {
     "winner": np.bool_,
     "refused": object,
 }
-"""What a comparison is as a table: names and types."""
+COLUMNS = tuple(_TYPES)
+"""What a comparison is as a table."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +296,7 @@ class Comparison(Value):
         records = [record for row in self.rows for record in row.records()]
         return {
             name: np.array([record.get(name) for record in records], dtype=kind)
-            for name, kind in COLUMNS.items()
+            for name, kind in _TYPES.items()
         }
 
     @property
