@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.topology import Topology, load_topology, summarize
+from weft.topology import Topology, load_topology
+from weft.topology.summary import summarize
 
 
 def torn_mesh(width: int, height: int, seed: int) -> Topology:

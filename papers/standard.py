@@ -11,8 +11,8 @@ from papers.convert import conversion, rings
 from papers.figures import Bars
 from papers.programs import PROGRAMS
 from papers.report import VERIFIED, Experiment, Paper, Setup, Table
+from weft import load
 from weft.algorithm import Algorithm
-from weft.api import load
 from weft.engine import simulate
 from weft.export.astra_sim import export
 from weft.formats import Hints, read, write

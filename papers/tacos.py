@@ -19,11 +19,11 @@ from papers.figures import Lines
 from papers.networks import irregular_mesh
 from papers.report import VERIFIED, Experiment, Paper, Row, Setup, Table, Value, one_table
 from papers.training import training_setup
-from weft.api import synthesize
 from weft.classical import BASELINES
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.result import Result
+from weft.synthesis import synthesize
 from weft.topology import Topology, load_topology
 from weft.units import format_size, parse_size
 

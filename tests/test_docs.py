@@ -50,6 +50,7 @@ def run_python(args: list[str], folder: Path) -> str:
         "language.md",
         "msccl.md",
         "mscclpp.md",
+        "notebooks.md",
         "simulation.md",
         "workloads.md",
     ],

@@ -14,7 +14,8 @@ from weft.classical import baseline
 from weft.comparison import Run, compare
 from weft.errors import FormatError, InputError
 from weft.formats import write
-from weft.own import is_file, own_algorithm
+from weft.own import own_algorithm
+from weft.planners import is_file
 
 SIZE = 64 << 10
 

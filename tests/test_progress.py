@@ -7,12 +7,12 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import weft
-from weft import _core
-from weft.progress import Progress, all_ended, run
+from weft.progress import Progress, Tracker, all_ended, run
 
 PATIENCE_S = 20  # an interrupt is answered within a second, but machines may be slow
 
@@ -20,7 +20,7 @@ PATIENCE_S = 20  # an interrupt is answered within a second, but machines may be
 def test_a_hook_hears_of_phases_in_the_waiting_thread() -> None:
     heard: list[tuple[Progress, threading.Thread]] = []
 
-    def work(report: _core.Progress) -> threading.Thread:
+    def work(report: Tracker) -> threading.Thread:
         report.enter("digging")
         report.begin(5)
         report.advance()
@@ -49,7 +49,7 @@ def test_what_a_hook_raises_ends_the_work() -> None:
 
     ended = []
 
-    def work(report: _core.Progress) -> None:
+    def work(report: Tracker) -> None:
         try:
             while True:
                 report.check()
@@ -69,7 +69,7 @@ def test_errors_of_the_work_are_raised() -> None:
 
 
 def test_work_within_work_shares_its_progress_and_its_thread() -> None:
-    def outer(report: _core.Progress) -> tuple[bool, bool]:
+    def outer(report: Tracker) -> tuple[bool, bool]:
         here = threading.current_thread()
         return run(lambda inner: (inner is report, threading.current_thread() is here), None)
 
@@ -77,7 +77,7 @@ def test_work_within_work_shares_its_progress_and_its_thread() -> None:
 
 
 def test_the_progress_of_a_caller_is_used_in_its_thread() -> None:
-    report = _core.Progress()
+    report = Tracker()
     here = threading.current_thread()
     assert run(lambda own: (own is report, threading.current_thread() is here), report) == (
         True,
@@ -93,19 +93,42 @@ def test_no_thread_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(lambda _: 7, None) == 7
 
 
+BIG = "big = weft.synthesize('mesh:32x32', 'all-gather', '1GiB', chunks=1, method='rounds')"
 LONG_CALLS = {
-    "synthesize": "weft.synthesize('mesh:24x24', 'all-to-all', '64MiB', chunks=1)",
-    "python": "run(forever, None)",
+    "synthesize": ("", "weft.synthesize('mesh:24x24', 'all-to-all', '64MiB', chunks=1)"),
+    "compare": ("", "weft.compare('mesh:16x16', 'all-reduce', '1KiB:1GiB')"),
+    "verify": (BIG, "while True: weft.verify(big.algorithm)"),
+    "simulate": (BIG, "while True: weft.simulate(big)"),
+    "save": (BIG, "while True: big.save(folder + '/traces')"),
+    "load": (
+        BIG + "; big.save(folder + '/a.weft')",
+        "while True: weft.load(folder + '/a.weft').time",
+    ),
+    "convert": (
+        BIG + "; big.save(folder + '/a.weft')",
+        "while True: weft.convert(folder + '/a.weft', folder + '/traces')",
+    ),
+    "bound": ("", "while True: weft.bound('mesh:20x20', 'all-to-all', '1GiB')"),
+    "lower": (
+        "from weft.workload import *\n"
+        "save_transformer(Transformer(tp=16, dp=16, batch=16), folder + '/w')",
+        "while True: weft.lower(folder + '/w', 'mesh:16x16')",
+    ),
+    "python": ("", "run(forever, None)"),
 }
 SCRIPT = """
+import sys
 import time
 import weft
 from weft.progress import run
+
+folder = sys.argv[1]
 
 def forever(report):
     while True:
         time.sleep(0.001)
 
+{prepare}
 try:
     print("begun", flush=True)
     {call}
@@ -114,13 +137,13 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS)
-def test_ctrl_c_is_answered_soon(call: str) -> None:
+@pytest.mark.parametrize(("prepare", "call"), LONG_CALLS.values(), ids=LONG_CALLS)
+def test_ctrl_c_is_answered_soon(prepare: str, call: str, tmp_path: Path) -> None:
     def heed_interrupts() -> None:  # shells let background jobs ignore them
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.format(call=call)],
+        [sys.executable, "-c", SCRIPT.format(prepare=prepare, call=call), str(tmp_path)],
         stdout=subprocess.PIPE,
         text=True,
         preexec_fn=heed_interrupts,
@@ -132,4 +155,5 @@ def test_ctrl_c_is_answered_soon(call: str) -> None:
         running.send_signal(signal.SIGINT)
         assert running.stdout.readline() == "interrupted\n"
         assert time.monotonic() - began < PATIENCE_S
-        assert running.wait(PATIENCE_S) == 0
+        assert running.wait(2 * PATIENCE_S) == 0
+    assert not list(tmp_path.glob(".*")), "something half written was left behind"

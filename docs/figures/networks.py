@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.topology import Topology, load_topology, summarize
+from weft.topology import Topology, load_topology
+from weft.topology.summary import summarize
 from weft.units import format_bandwidth, format_time
 
 FIGURES = Path(__file__).parent

@@ -1,162 +1,45 @@
-"""The main job in one call: synthesize, verify, bound."""
+"""What a notebook or a script does with algorithms: read, write, judge, run and bound them.
+
+Each function takes a `weft.Result`, a `weft.Algorithm`, or the path of a file or folder with one.
+All of them work in a thread of their own, so that Ctrl-C ends them within a second.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import replace
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from weft import _core
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, described
 from weft.bounds import Bound, demand_bound, lower_bound
-from weft.collective import Collective
+from weft.collective import Chunks, Collective
 from weft.cost import CostModel, LatencyModel, Switching
+from weft.engine import Order, Report
+from weft.engine import simulate as run_on
 from weft.errors import InputError
-from weft.judge import verify
-from weft.own import is_file, own_algorithm
-from weft.planners import produce
-from weft.progress import ProgressHook, run
+from weft.formats import NO_HINTS, Conversion, Hints, Imported, read, write
+from weft.formats.limits import named_npus
+from weft.judge import Verdict, WrongAlgorithmError
+from weft.judge import verify as judge
+from weft.progress import ProgressHook, Tracker, run
 from weft.result import Result
-from weft.topology import Topology, load_topology
-from weft.units import parse_size
+from weft.synthesis import bound_of, demands_of
+from weft.topology import Topology
+from weft.topology.load import as_topology
+from weft.units import parse_bandwidth
 
-if TYPE_CHECKING:
-    from weft.formats import Hints
+Source = Result | Algorithm | str | os.PathLike[str]
 
 
-def synthesize(
-    topology: Topology | str,
-    collective: str | Collective | Sequence[Collective],
-    size: int | str | None = None,
+def load(
+    path: str | os.PathLike[str],
+    hints: Hints | None = None,
     *,
-    chunks: int | Sequence[int | None] | None = None,
-    group: Sequence[int] | None = None,
-    root: int | None = None,
-    relay: bool = True,
-    seed: int = 0,
-    trials: int = 1,
-    threads: int | None = None,
-    latency_model: LatencyModel = "pipelined",
-    switching: Switching = "cut-through",
-    alignment: int = 16,
-    progress: ProgressHook | _core.Progress | None = None,
-    method: str = "auto",
-    scratch: str | Path | None = None,
-) -> Result:
-    """Synthesize an algorithm for collectives on a network; verify it; bound it.
-
-    Parameters
-    ----------
-    topology
-        The network, or what `weft.load_topology` takes, such as ``mesh:8x8``.
-    collective
-        Name of the pattern, such as ``all-reduce``; or a `weft.Collective`; or several, which
-        run at the same time over the same links.
-    size
-        With a name: the largest buffer on one NPU, as nccl-tests counts it: bytes, or a text
-        such as ``64MiB``.
-    chunks
-        In how many chunks to cut each NPU's share (of each collective, if a sequence); by
-        default, or where None, a choice that weighs α against bandwidth.
-    group
-        With a name: NPUs that take part, in order of rank; by default all.
-    root
-        With a name: NPU that sends or receives, for patterns with a root; by default the
-        group's first.
-    relay
-        With a name: whether NPUs outside the group may pass chunks on.
-    seed, trials, threads
-        Same seed, same result, on any number of threads. The best of `trials` seeds is kept.
-    latency_model, switching
-        See `weft.CostModel`.
-    alignment
-        With a name: chunk boundaries fall on multiples of this many bytes.
-    progress
-        Is called some ten times a second with a `weft.Progress`; what it raises ends the search.
-    method
-        ``matching``, ``rounds``, ``symmetric``, ``periodic``, ``unicast``, ``trees``, ``steiner``
-        or a key of `weft.classical.BASELINES` to use that method only; ``auto`` for the best of
-        those that fit. Or a file with an algorithm of one's own: see `weft.own`.
-    scratch
-        Folder for rows that are too many for memory, by default the system's for temporary
-        files. `Result.save` into the same file system need not copy them.
-
-    Examples
-    --------
-    >>> import weft
-    >>> result = weft.synthesize("ring:8", "all-gather", "1MiB")
-    >>> result.verified
-    True
-    """
-    if isinstance(topology, str):
-        topology = load_topology(topology)
-    cost = CostModel(latency_model, switching)
-    if isinstance(collective, str):
-        if size is None:
-            raise InputError(f"{collective} needs a size")
-        members = topology.members.tolist() if group is None else group
-        demands = [Collective.of(collective, members, parse_size(size), 1, root, alignment, relay)]
-    else:
-        if (size, group, root, relay) != (None, None, None, True):
-            raise InputError("size, group, root and relay go with a collective's name")
-        demands = [collective] if isinstance(collective, Collective) else list(collective)
-    demands, choose = _chunked(demands, chunks)
-
-    def work(report: _core.Progress) -> Result:
-        began = time.perf_counter()
-        if is_file(method):
-            algorithm = own_algorithm(method, topology, demands, choose_chunks=choose, cost=cost)
-            made_by = {"seed": seed, "trials": trials, **algorithm.provenance}
-            algorithm = replace(algorithm, provenance=made_by)
-        else:
-            algorithm = produce(
-                topology,
-                demands,
-                choose_chunks=choose,
-                cost=cost,
-                seed=seed,
-                trials=trials,
-                threads=threads,
-                progress=report,
-                method=method,
-                scratch=None if scratch is None else Path(scratch),
-            )
-        seconds = time.perf_counter() - began
-        report.enter("verifying")
-        verdict = verify(algorithm, progress=report)
-        report.enter("bounding")
-        return Result(algorithm, verdict, bound_of(algorithm), seconds)
-
-    return run(work, progress)
-
-
-def _chunked(
-    demands: Sequence[Collective], chunks: int | Sequence[int | None] | None
-) -> tuple[list[Collective], list[bool]]:
-    """The demands cut as asked, and for each whether its number of chunks is to be chosen."""
-    if not demands:
-        raise InputError("there is no collective to synthesize")
-    counts = list(chunks) if isinstance(chunks, Sequence) else [chunks] * len(demands)
-    if len(counts) != len(demands):
-        raise InputError(f"there are {len(counts)} chunk counts for {len(demands)} collectives")
-    cut = [
-        replace(demand, chunks_per_share=1 if count is None else count)
-        for demand, count in zip(demands, counts, strict=True)
-    ]
-    return cut, [count is None for count in counts]
-
-
-def bound_of(algorithm: Algorithm) -> Bound:
-    """The lower bound for what a timed algorithm does, searched no further than its own time."""
-    timing, enough = algorithm.require_timing(), algorithm.time
-    if len(algorithm.demands) == 1:
-        return demand_bound(timing.topology, algorithm.demands[0], timing.cost, enough=enough)
-    return lower_bound(timing.topology, algorithm.chunks, timing.cost, enough=enough)
-
-
-def load(path: str | Path, hints: Hints | None = None, *, kind: str | None = None) -> Algorithm:
+    kind: str | None = None,
+    progress: ProgressHook | Tracker | None = None,
+) -> Algorithm:
     """Read an algorithm in any format Weft knows: see `weft.formats`.
 
     Parameters
@@ -167,9 +50,327 @@ def load(path: str | Path, hints: Hints | None = None, *, kind: str | None = Non
         What the file does not say, such as the collective of traces that others wrote.
     kind
         Name of the format; by default it is recognised by what is in the file.
+    progress
+        Is called some ten times a second with a `weft.Progress`; what it raises ends the work.
 
     The algorithm is not judged: see `weft.verify`.
     """
-    from weft.formats import NO_HINTS, read
+    return run(lambda _: _opened(path, hints, kind).algorithm, progress)
 
-    return read(path, hints or NO_HINTS, kind=kind).algorithm
+
+def save(
+    source: Source,
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    progress: ProgressHook | Tracker | None = None,
+) -> str:
+    """Write an algorithm, whole or not at all; gives the name of the format.
+
+    Parameters
+    ----------
+    source
+        A result, an algorithm, or a path of one.
+    path
+        The file or folder to write. Its ending names the format: a folder of Chakra execution
+        traces if it has none.
+    kind
+        Name of the format, instead of what the ending asks for.
+    options
+        Options of the format, by name: see `weft.formats.FORMATS`.
+    progress
+        As for `load`.
+
+    Examples
+    --------
+    >>> weft.save(weft.synthesize("ring:4", "all-gather", "1MiB"), "a.weft")  # doctest: +SKIP
+    'weft'
+    """
+
+    def work(report: Tracker) -> str:
+        algorithm = _opened(source).algorithm
+        report.enter("writing")
+        return write(algorithm, Path(path), kind=kind, options=options)
+
+    return run(work, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class Converted:
+    """What was converted.
+
+    Attributes
+    ----------
+    algorithm
+        The algorithm, which has been verified.
+    source_format, target_format
+        Names of the formats.
+    stored_bytes
+        How many bytes were written.
+    """
+
+    algorithm: Algorithm
+    source_format: str
+    target_format: str
+    stored_bytes: int
+
+    @property
+    def ranks(self) -> int:
+        """How many NPUs the algorithm is for."""
+        return named_npus(self.algorithm)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for machines."""
+        return {
+            "from": self.source_format,
+            "to": self.target_format,
+            **described(self.algorithm),
+            "ranks": self.ranks,
+            "verified": True,
+            "stored_bytes": self.stored_bytes,
+        }
+
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    read_as: str | None = None,
+    write_as: str | None = None,
+    hints: Hints | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: ProgressHook | Tracker | None = None,
+) -> Converted:
+    """Convert a file or folder to another format; the algorithm is verified on the way.
+
+    Parameters
+    ----------
+    source, target
+        The paths; the target is written whole or not at all.
+    read_as, write_as
+        Names of formats; by default what the source is recognised as, and what the target's
+        ending asks for.
+    hints
+        What the source does not say, such as the collective of traces that others wrote.
+    options
+        Options of the target's format, by name.
+    progress
+        As for `load`.
+
+    Raises
+    ------
+    FormatError
+        The source cannot be read, or its algorithm is wrong.
+    """
+    job = Conversion(
+        Path(source), Path(target), read_as, write_as, hints or NO_HINTS, options or {}
+    )
+
+    def work(report: Tracker) -> Converted:
+        job.check()
+        algorithm = job.read(report)
+        report.enter("writing")
+        target_format = job.target_format.name
+        return Converted(algorithm, job.source_format, target_format, job.write(algorithm))
+
+    return run(work, progress)
+
+
+def verify(
+    source: Source,
+    topology: Topology | str | None = None,
+    *,
+    hints: Hints | None = None,
+    kind: str | None = None,
+    progress: ProgressHook | Tracker | None = None,
+) -> Verdict:
+    """Judge an algorithm: its structure, its logic and, if it is timed, its times.
+
+    Parameters
+    ----------
+    source
+        A result, an algorithm, or a path of one.
+    topology
+        A network, or what `weft.load_topology` takes: the rows are also routed over it, and
+        judged with their times there.
+    hints, kind, progress
+        As for `load`.
+
+    Examples
+    --------
+    >>> import weft
+    >>> bool(weft.verify(weft.synthesize("ring:4", "all-gather", "1MiB")))
+    True
+    """
+
+    def work(report: Tracker) -> Verdict:
+        found = _opened(source, hints, kind)
+        verdict = found.judged(report)
+        if topology is None or not verdict:
+            return verdict
+        network = as_topology(topology)
+        report.enter("simulating")
+        timed = run_on(found.algorithm, network).timed()
+        report.enter("verifying")
+        return judge(timed, progress=report)
+
+    return run(work, progress)
+
+
+def simulate(
+    source: Source,
+    topology: Topology | str | None = None,
+    *,
+    latency_model: LatencyModel | None = None,
+    switching: Switching | None = None,
+    order: Order | None = None,
+    reducer: int | str | None = None,
+    hints: Hints | None = None,
+    kind: str | None = None,
+    progress: ProgressHook | Tracker | None = None,
+) -> Report:
+    """Run an algorithm on its own network, or on another, and report what decides its time.
+
+    It is judged first. Traces of a workload, which are no algorithm, run by
+    `weft.replay.simulate_traces`.
+
+    Parameters
+    ----------
+    source
+        A result, an algorithm, or a path of one.
+    topology
+        Another network than the algorithm's own, or what `weft.load_topology` takes: the rows
+        are routed over it anew.
+    latency_model, switching
+        Of the cost model; by default the algorithm's own, else pipelined and cut-through.
+    order
+        ``plan``: each link carries its rows in the planned order, the default where there is a
+        plan for this network. ``fifo``: first come first served.
+    reducer
+        Bytes per second that an NPU adds, or a text such as ``100GB/s``; by default adding takes
+        no time.
+    hints, kind, progress
+        As for `load`.
+
+    Raises
+    ------
+    WrongAlgorithmError
+        The algorithm is wrong; has the verdict.
+    InputError
+        If there is no network to run it on, or no plan for it whose order could be kept.
+    UnreachableError
+        If a row has no path on another network.
+
+    Examples
+    --------
+    >>> import weft
+    >>> result = weft.synthesize("ring:4", "all-gather", "1MiB")
+    >>> weft.simulate(result).time_us == result.time_us
+    True
+    """
+    rate = parse_bandwidth(reducer) if isinstance(reducer, str) else reducer
+
+    def work(report: Tracker) -> Report:
+        algorithm = _verified(source, hints, kind, report)
+        report.enter("simulating")
+        network = None if topology is None else as_topology(topology)
+        cost = _cost(algorithm.cost, latency_model, switching)
+        return Report.of(run_on(algorithm, network, cost, order=order, reducer=rate))
+
+    return run(work, progress)
+
+
+def bound(
+    source: Source | Topology,
+    collective: str | Collective | Sequence[Collective] | None = None,
+    size: int | str | None = None,
+    *,
+    chunks: int = 1,
+    group: Sequence[int] | None = None,
+    root: int | None = None,
+    latency_model: LatencyModel = "pipelined",
+    switching: Switching = "cut-through",
+    progress: ProgressHook | Tracker | None = None,
+) -> Bound:
+    """A time that no algorithm can beat: for a collective on a network, or for an algorithm's.
+
+    Parameters
+    ----------
+    source
+        Without a collective: a result, a timed algorithm, or a path of one. With a collective:
+        the network, or what `weft.load_topology` takes.
+    collective, size, group, root, latency_model, switching
+        As for `weft.synthesize`.
+    chunks
+        With a name: in how many chunks each NPU's share is cut. `Bound.ideal` holds for any
+        number.
+    progress
+        As for `load`.
+
+    Examples
+    --------
+    >>> import weft
+    >>> weft.bound("ring:4", "all-gather", "1MiB").kind
+    'ingress'
+    """
+
+    def of_collective() -> Bound:
+        assert collective is not None
+        if isinstance(source, Result | Algorithm):
+            raise InputError("a collective goes with a network, not with a result or an algorithm")
+        network, cost = as_topology(source), CostModel(latency_model, switching)
+        demands = demands_of(network, collective, size, group, root)
+        if isinstance(collective, str):
+            demands = [replace(demands[0], chunks_per_share=chunks)]
+        for demand in demands:
+            network.check_members(demand.group)
+        if len(demands) == 1:
+            return demand_bound(network, demands[0], cost)
+        return lower_bound(network, Chunks.concatenate([d.chunks for d in demands]), cost)
+
+    def work(_: Tracker) -> Bound:
+        if collective is not None:
+            return of_collective()
+        if isinstance(source, Topology):
+            raise InputError("a network alone has no bound; name a collective and a size")
+        if isinstance(source, Result):
+            return source.bound
+        return bound_of(_opened(source).algorithm)
+
+    return run(work, progress)
+
+
+def _opened(source: Source, hints: Hints | None = None, kind: str | None = None) -> Imported:
+    """The algorithm that is meant, not judged."""
+    if isinstance(source, Result | Algorithm):
+        if hints is not None or kind is not None:
+            raise InputError("hints and kind go with a path, not with a result or an algorithm")
+        algorithm = source.algorithm if isinstance(source, Result) else source
+        return Imported(algorithm, Path())
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"a {type(source).__name__} is no algorithm; give a Result, an Algorithm or a path"
+        )
+    return read(Path(source), hints or NO_HINTS, kind=kind)
+
+
+def _verified(source: Source, hints: Hints | None, kind: str | None, report: Tracker) -> Algorithm:
+    """The algorithm that is meant, if it is right."""
+    found = _opened(source, hints, kind)
+    if not isinstance(source, Result | Algorithm):
+        return found.verified(report)
+    verdict = source.verdict if isinstance(source, Result) else found.judged(report)
+    if not verdict:
+        raise WrongAlgorithmError(f"the algorithm is wrong: {verdict.violation}", verdict)
+    return found.algorithm
+
+
+def _cost(
+    own: CostModel | None, latency_model: LatencyModel | None, switching: Switching | None
+) -> CostModel | None:
+    """The cost model, with what is asked for instead of the algorithm's own."""
+    if latency_model is None and switching is None:
+        return own
+    own = own or CostModel()
+    return CostModel(latency_model or own.latency_model, switching or own.switching)

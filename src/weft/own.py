@@ -14,15 +14,7 @@ from weft.cost import CostModel
 from weft.engine import simulate
 from weft.errors import InputError
 from weft.formats import FORMATS, NO_HINTS, Hints, Imported, read, recognise
-from weft.planners import method_names
 from weft.topology.model import Topology
-
-
-def is_file(method: str) -> bool:
-    """Whether a method is a file or a folder of traces; names of methods have no dots."""
-    return method not in method_names() and (
-        "/" in method or "." in method or Path(method).exists()
-    )
 
 
 def own_algorithm(

@@ -7,12 +7,14 @@ thread waits, tells a hook how far the work is, and is there when somebody press
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from weft import _core
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _BEAT_S = 0.1  # between two calls of a hook
@@ -30,17 +32,31 @@ class Progress(NamedTuple):
         Phases have stages, one after the other: 1 is the first, 0 none yet.
     done, total
         How much of the stage is done, and of how much; the total is 0 while nobody knows.
+    step
+        Where many things are done one after the other: which of them, such as
+        ``3 of 20: ring at 1MiB``; otherwise empty.
     """
 
     phase: str
     stage: int
     done: int
     total: int
+    step: str = ""
 
-    @classmethod
-    def of(cls, progress: _core.Progress) -> Progress:
-        """What the core's counters say now."""
-        return cls(progress.phase, progress.stage, progress.done, progress.total)
+
+class Tracker(_core.Progress):
+    """What a piece of work counts up as it goes on; kernels take it for the core's own."""
+
+    step = ""
+
+    def begin_step(self, step: str) -> None:
+        """Say which of many things is done next; raises Cancelled if it is not wanted."""
+        self.step = step
+        self.enter("")
+
+    def now(self) -> Progress:
+        """How far the work is."""
+        return Progress(self.phase, self.stage, self.done, self.total, self.step)
 
 
 ProgressHook = Callable[[Progress], None]
@@ -50,7 +66,7 @@ _current = threading.local()  # the progress of the work that this thread does
 _workers: set[_Worker[Any]] = set()  # at work, also those that nobody waits for any more
 
 
-def run(work: Callable[[_core.Progress], T], progress: ProgressHook | _core.Progress | None) -> T:
+def run(work: Callable[[Tracker], T], progress: ProgressHook | Tracker | None = None) -> T:
     """Do the work so that an interrupt ends it, and tell a hook how far it is.
 
     Parameters
@@ -58,21 +74,31 @@ def run(work: Callable[[_core.Progress], T], progress: ProgressHook | _core.Prog
     work
         What to do; it hands the progress that it gets to all kernels.
     progress
-        A hook, called at least once; or the progress of a caller who is waiting already, in whose
+        A hook, called at least once; or the tracker of a caller who is waiting already, in whose
         thread the work is then done, as it is if this thread is at work for `run` itself.
 
     An interrupt, or what the hook raises, cancels the work and is raised within a second: if a
     kernel does not see that it is cancelled, its thread is left to end by itself. The interpreter
     waits for it before it exits.
     """
-    if isinstance(progress, _core.Progress):
+    if isinstance(progress, Tracker):
         return work(progress)
-    outer: _core.Progress | None = getattr(_current, "progress", None)
+    outer: Tracker | None = getattr(_current, "progress", None)
     if outer is not None and progress is None:
         return work(outer)
     if progress is None and threading.current_thread() is not threading.main_thread():
-        return work(_core.Progress())  # no interrupt comes here
+        return work(Tracker())  # no interrupt comes here
     return _Worker(work).wait(progress or _nobody)
+
+
+def interruptible(call: Callable[P, T]) -> Callable[P, T]:
+    """A function that `run` does: Ctrl-C ends it although a kernel does its work."""
+
+    @functools.wraps(call)
+    def running(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run(lambda _: call(*args, **kwargs))
+
+    return running
 
 
 def all_ended(timeout_s: float) -> bool:
@@ -87,9 +113,9 @@ def _nobody(_: Progress) -> None:
 class _Worker(Generic[T]):
     """One piece of work in a thread of its own."""
 
-    def __init__(self, work: Callable[[_core.Progress], T]) -> None:
+    def __init__(self, work: Callable[[Tracker], T]) -> None:
         self._work = work
-        self._progress = _core.Progress()
+        self._progress = Tracker()
         self._outcome: list[T] = []
         self._failure: BaseException | None = None
         self._lock = threading.Lock()
@@ -106,8 +132,8 @@ class _Worker(Generic[T]):
             except RuntimeError:  # no thread to be had: then no interrupt either
                 self._body()
             while not self.ended.wait(_BEAT_S):
-                hook(Progress.of(self._progress))
-            hook(Progress.of(self._progress))
+                hook(self._progress.now())
+            hook(self._progress.now())
         except BaseException:
             self._progress.cancel()
             self._interrupt()

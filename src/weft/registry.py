@@ -7,9 +7,11 @@ one touches no list. Installed packages add theirs by an entry point, scripts by
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
@@ -107,7 +109,7 @@ class Registry(Mapping[str, T]):
         for package in self._packages:
             for module in iter_modules(import_module(package).__path__):
                 import_module(f"{package}.{module.name}")
-        if self._group is None:
+        if self._group is None or not _may_have(self._group):
             return
         from importlib.metadata import entry_points  # slow to import
 
@@ -167,3 +169,18 @@ def _made(entry: Any) -> Any:
             "a class such as weft.planners.Planner, and give it a name"
         )
     return one
+
+
+def _may_have(group: str) -> bool:
+    """Whether some installed package may have entry points of a group: a quick look.
+
+    What is no folder, such as a zip file, is not looked into, and may.
+    """
+    name = group.encode()
+    for place in map(Path, sys.path):
+        if place.is_file():
+            return True
+        for file in place.glob("*.*-info/entry_points.txt"):
+            if name in file.read_bytes():
+                return True
+    return False

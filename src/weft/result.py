@@ -7,78 +7,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from weft.algorithm import Algorithm, Transfers
 from weft.bounds import Bound, lower_bound
 from weft.collective import Collective
+from weft.display import html_table, line, of_bound
 from weft.errors import InputError
+from weft.figures import GroupResult
 from weft.judge import Verdict
+from weft.progress import interruptible
 from weft.topology.model import Topology
-from weft.units import PS_PER_US
-
-
-@dataclass(frozen=True)
-class GroupResult:
-    """How one of the collectives fares.
-
-    Attributes
-    ----------
-    collective
-        What was asked for, with the number of chunks that was chosen.
-    time
-        When its last transfer ends, in picoseconds.
-    bound
-        A time no algorithm can beat, not even if this collective had the network to itself.
-    """
-
-    collective: Collective
-    time: int
-    bound: Bound
-
-    @property
-    def time_us(self) -> float:
-        """When its last transfer ends, in microseconds."""
-        return self.time / PS_PER_US
-
-    @property
-    def lower_bound_us(self) -> float:
-        """A time in microseconds that no algorithm can beat with these chunks."""
-        return self.bound.time_us
-
-    @property
-    def efficiency(self) -> float:
-        """Lower bound over time; 1 when nothing need move."""
-        return self.bound.time / self.time if self.time else 1.0
-
-    @property
-    def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Size over time, in 10^9 bytes per second, as nccl-tests defines it."""
-        return self.collective.size / self.time_us / 1e3 if self.time else 0.0
-
-    @property
-    def busbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Algorithm bandwidth times the pattern's factor, as nccl-tests defines it."""
-        return self.algbw_GBps * self.collective.pattern.bus_factor(self.collective.ranks)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures, for machines."""
-        return {
-            "members": list(self.collective.group),
-            "collective": self.collective.kind,
-            "size_bytes": self.collective.size,
-            "chunks": self.collective.chunks_per_share,
-            "root": self.collective.root,
-            "relay": self.collective.relay,
-            "time_us": self.time_us,
-            "lower_bound_us": self.lower_bound_us,
-            "bound_kind": self.bound.kind,
-            "efficiency": self.efficiency,
-            "algbw_GBps": self.algbw_GBps,
-            "busbw_GBps": self.busbw_GBps,
-        }
+from weft.units import format_bandwidth, format_time
+from weft.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Value):
     """An algorithm for one collective or several, with the judge's verdict and a lower bound.
 
     Attributes
@@ -97,6 +42,32 @@ class Result:
     verdict: Verdict
     bound: Bound
     synthesis_s: float
+
+    def __repr__(self) -> str:
+        figures = f"{self.algorithm.title}: {format_time(self.algorithm.time)}"
+        return line(self, figures, of_bound(self.efficiency), self._word)
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            self.algorithm.title,
+            (
+                ("time", format_time(self.algorithm.time)),
+                ("lower bound", f"{format_time(self.bound.time)}, {self.bound.kind}"),
+                ("", of_bound(self.efficiency)),
+                ("bus bandwidth", format_bandwidth(self.busbw_GBps * 1e9)),
+                ("transfers", f"{len(self.algorithm):,}"),
+                ("method", self.algorithm.provenance.get("method", "")),
+                ("verdict", self._word),
+            ),
+        )
+
+    @property
+    def _word(self) -> str:
+        return "verified" if self.verified else f"WRONG: {self.verdict.violation}"
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The transfers for a data frame: see `Algorithm.to_columns`."""
+        return self.algorithm.to_columns()
 
     @property
     def collective(self) -> Collective:
@@ -159,9 +130,13 @@ class Result:
         """Bus bandwidth of the slowest group, as nccl-tests defines it."""
         return min(group.busbw_GBps for group in self.groups)
 
+    @interruptible
     def save(self, path: str | Path, *, kind: str | None = None) -> str:
-        """Write the algorithm; gives the name of the format: see `weft.formats.write`."""
-        from weft.formats import write  # seldom needed, and large
+        """Write the algorithm, whole or not at all; gives the name of the format.
+
+        The path's ending names the format unless `kind` does: see `weft.save`.
+        """
+        from weft.formats import write  # many modules, and seldom needed
 
         return write(self.algorithm, path, kind=kind)
 

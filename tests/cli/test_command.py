@@ -206,7 +206,7 @@ def test_two_interrupts(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", ENDINGS)
 @pytest.mark.parametrize(
-    "module", ["click", "weft.cli.synth", "weft.api", "numpy", "weft._core", "weft.bounds"]
+    "module", ["click", "weft.cli.synth", "weft.synthesis", "numpy", "weft._core", "weft.bounds"]
 )
 def test_interrupt_while_importing(module: str, number: signal.Signals) -> None:
     """No import is broken off: modules in C may abort then."""

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from weft import _core, synthesize
+from weft import synthesize
 from weft.cli import progress as progress_module
 from weft.cli.progress import Sight, run
-from weft.progress import Progress
+from weft.progress import Tracker
 
 
-class Heard(_core.Progress):
+class Heard(Tracker):
     """Writes down the phases."""
 
     def __init__(self) -> None:
@@ -44,29 +44,30 @@ def test_trials_side_by_side_are_one_phase() -> None:
 
 
 def test_what_is_shown_never_goes_backwards() -> None:
-    progress = _core.Progress()
+    progress = Tracker()
     sight = Sight("reading")
-    assert sight.look(Progress.of(progress)) == ("reading", None)
+    assert sight.look(progress.now()) == ("reading", None)
     progress.enter("planning")
-    assert sight.look(Progress.of(progress)) == ("planning", None)
+    assert sight.look(progress.now()) == ("planning", None)
     progress.begin(4)
-    shares = [sight.look(Progress.of(progress))[1]]
+    shares = [sight.look(progress.now())[1]]
     for _ in range(4):
         progress.advance()
-        shares.append(sight.look(Progress.of(progress))[1])
+        shares.append(sight.look(progress.now())[1])
     assert shares == [0, 0.25, 0.5, 0.75, 0.99]
     progress.begin(100)
-    assert sight.look(Progress.of(progress)) == ("planning, stage 2", 0)
+    assert sight.look(progress.now()) == ("planning, stage 2", 0)
     progress.enter("verifying")
-    assert sight.look(Progress.of(progress)) == ("verifying", None)
+    assert sight.look(progress.now()) == ("verifying", None)
 
 
-def test_a_title_that_changes_stands_before_the_phase() -> None:
-    progress = _core.Progress()
-    sight = Sight(lambda: "3 of 20: ring")
-    assert sight.look(Progress.of(progress)) == ("3 of 20: ring", None)
+def test_a_step_stands_before_the_phase() -> None:
+    progress = Tracker()
+    sight = Sight("comparing")
+    progress.begin_step("3 of 20: ring")
+    assert sight.look(progress.now()) == ("3 of 20: ring", None)
     progress.enter("verifying")
-    assert sight.look(Progress.of(progress))[0] == "3 of 20: ring: verifying"
+    assert sight.look(progress.now())[0] == "3 of 20: ring: verifying"
 
 
 def test_kernels_do_no_more_than_they_said() -> None:
@@ -77,7 +78,7 @@ def test_kernels_do_no_more_than_they_said() -> None:
         ("torus:4x4", "all-to-all", "symmetric"),
         ("mesh:10x10", "all-to-all", "unicast"),
     ):
-        progress = _core.Progress()
+        progress = Tracker()
         synthesize(spec, kind, "1MiB", chunks=1, method=method, progress=progress)
         assert progress.done <= progress.total
 
@@ -111,7 +112,7 @@ def test_an_interrupt_as_the_work_begins_ends_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(progress_module, "ignore_more", lambda: None)
     cleared_up = []
 
-    def work(_progress: _core.Progress) -> None:
+    def work(_progress: Tracker) -> None:
         try:
             while True:
                 time.sleep(0.001)

@@ -32,6 +32,7 @@ from weft.documents import check_new_file
 from weft.errors import FormatError, InputError
 from weft.judge import verify
 from weft.planners import PLANNERS, Problem, produce
+from weft.progress import Tracker
 from weft.topology import Topology, load_topology
 
 
@@ -206,7 +207,7 @@ def test_refused(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_a_comparison_can_be_given_up() -> None:
-    progress = _core.Progress()
+    progress = Tracker()
     progress.cancel()
     with pytest.raises(_core.Cancelled):
         compare("ring:4", "all-gather", "1KiB", progress=progress)
@@ -214,8 +215,14 @@ def test_a_comparison_can_be_given_up() -> None:
 
 def test_what_is_run_is_told() -> None:
     said: list[str] = []
+
+    class Heard(Tracker):
+        def begin_step(self, step: str) -> None:
+            said.append(step)
+            super().begin_step(step)
+
     groups = [[0, 1], [2, 3]]
-    compare("ring:4", "all-gather", "1KiB", against=["direct"], groups=groups, tell=said.append)
+    compare("ring:4", "all-gather", "1KiB", against=["direct"], groups=groups, progress=Heard())
     assert said == [
         "1 of 4: weft at 1KiB",
         "2 of 4: direct at 1KiB",

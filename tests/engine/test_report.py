@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.strategies import COSTS, GB_S, group_collectives, networks, roomy
-from weft.api import bound_of
 from weft.classical import baseline
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.engine import Report, Simulation, simulate
 from weft.errors import InputError
 from weft.planners import produce
+from weft.synthesis import bound_of
 from weft.topology import Topology, load_topology
 
 US = 10**6

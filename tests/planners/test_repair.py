@@ -13,13 +13,13 @@ import weft
 from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, RepairedRows
-from weft.api import bound_of
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge import verify
 from weft.judge.table import judge_table
 from weft.planners import Problem
 from weft.planners.methods.repaired import can_repair, plan_repaired
+from weft.synthesis import bound_of
 from weft.topology import Topology, load_topology
 
 SPEEDS = (["1GB/s"], ["1GB/s", "1GB/s,3GB/s"])  # by how many factors a spec has

@@ -13,7 +13,6 @@ import weft
 from tests.examples import examples
 from tests.strategies import COSTS
 from weft.algorithm import Algorithm, RepairedExchange
-from weft.api import bound_of
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
@@ -21,6 +20,7 @@ from weft.judge import verify
 from weft.judge.table import judge_table
 from weft.planners import Problem
 from weft.planners.methods.repaired import can_repair, plan_repaired
+from weft.synthesis import bound_of
 from weft.topology import Topology, load_topology
 
 

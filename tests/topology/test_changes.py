@@ -10,7 +10,8 @@ import pytest
 import weft
 from tests.cli.command import weft as run
 from weft.comparison import compare
-from weft.topology import Topology, load_topology, read_topology, write_topology
+from weft.topology import Topology, load_topology
+from weft.topology.files import read_topology, write_topology
 
 TORN = {"without_links": ["3-s7", "0>s0"], "without_npus": [5]}
 CHANGES = ("without 0>s0", "without 3-s7", "without NPU 5")

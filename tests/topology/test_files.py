@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from tests.topology.helpers import assert_same, pairs, topologies
 from weft.documents import read_document
 from weft.errors import FormatError, InputError
-from weft.topology import Topology, files, parse_topology, read_topology, write_topology
+from weft.topology import Topology, files, parse_topology
+from weft.topology.files import read_topology, write_topology
 
 HEAD = "weft: topology\nversion: 1\nnpus: 3\nswitches: 1\n"
 SPEED = "bandwidth: 50GB/s, latency: 1us"

@@ -16,16 +16,12 @@ import weft.topology
 from tests.topology.helpers import assert_same, pairs, topologies
 from weft.cli.topo import topo
 from weft.errors import FormatError, InputError, TopologyError
-from weft.topology import (
-    Topology,
-    load_topology,
-    parse_topology,
-    summarize,
-    write_topology,
-)
+from weft.topology import Topology, load_topology, parse_topology
 from weft.topology import summary as summary_module
 from weft.topology.builders import ALSO_CALLED
+from weft.topology.files import write_topology
 from weft.topology.links import find_links
+from weft.topology.summary import summarize
 
 GB_S = 10**9
 

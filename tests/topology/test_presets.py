@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.topology.helpers import neighbours, pairs
-from weft.topology import Topology, parse_topology, summarize
+from weft.topology import Topology, parse_topology
+from weft.topology.summary import summarize
 
 GB_S = 10**9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,17 @@ from weft.algorithm.timing import Timing
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
+from weft.display import html_table, line, title_of
 from weft.errors import InputError
 from weft.memory import check_table
 from weft.ragged import offsets_of
 from weft.topology.model import Topology
-from weft.units import PS_PER_US
+from weft.units import PS_PER_US, format_time
+from weft.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class Algorithm:
+class Algorithm(Value):
     """Who sends which chunk to whom, after what, and (if timed) over which links and when.
 
     Attributes
@@ -44,11 +46,10 @@ class Algorithm:
     demands: tuple[Collective, ...]
     rows: Rows
     timing: Timing | None = None
-    provenance: Mapping[str, str | int | float | bool] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    provenance: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.demands:
             raise InputError("an algorithm serves at least one collective")
         if self.rows.compact and (self.timing is None or len(self.demands) != 1):
@@ -59,6 +60,27 @@ class Algorithm:
     def __len__(self) -> int:
         """How many transfers there are."""
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        when = format_time(self.time) if self.timed else "untimed"
+        return line(self, f"{self.title}: {len(self):,} transfers", when)
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "time": format_time(self.time) if self.timed else "untimed",
+            "transfers": f"{len(self):,}",
+            **self.provenance,
+        }
+        return html_table(self.title, facts.items())
+
+    @property
+    def title(self) -> str:
+        """What it does and where, in a few words."""
+        return title_of(self.demands, self.topology)
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The transfers for a data frame: `Transfers.to_columns`, and each one's bytes."""
+        return {**self.transfers.to_columns(), "bytes": self.chunks.bytes[self.transfers.chunk]}
 
     @property
     def timed(self) -> bool:

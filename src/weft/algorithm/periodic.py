@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PeriodicRows(CompactRows):
     """Trees on a network without switches, and which chunks go by them.
 

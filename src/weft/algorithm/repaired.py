@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Patched(CompactRows):
     """What is left of a symmetric algorithm of the whole network, and a patch; how to list them."""
 
@@ -59,7 +59,7 @@ class Patched(CompactRows):
         """Some rows of the base, each moved by an NPU, and some of the patch."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RepairedRows(Patched):
     """A symmetric All-Gather of `Topology.whole`, less what failures take of it, and a patch.
 

@@ -32,7 +32,7 @@ Numbers = NDArray[np.int64]
 _MOST_NUMBERS = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RepairedExchange(Patched):
     """A symmetric All-to-All of `Topology.whole`, less what failures take of it, and a patch.
 

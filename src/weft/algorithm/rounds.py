@@ -19,7 +19,7 @@ from weft.algorithm.transfers import Routes, Transfers
 from weft.algorithm.unnamed import UnnamedFile
 from weft.errors import InputError
 from weft.topology.model import Topology
-from weft.units import PS_PER_US
+from weft.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 LOG_BEGINS = 64
 """Bytes that are left free before a log in a file: for what else is to be said of it."""
 _NO_TIMES = np.empty(0, dtype=np.int64)
+MOST_PICKLED = 1 << 30
+"""Bytes of a log in a file that are pickled or copied."""
 NARROW_CHUNKS = 1 << 16
 """Up to so many chunks a chunk's number takes two bytes in the log; beyond, four."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RoundLog(CompactRows):
     """What every link of a network without switches carries in every round of an All-Gather.
 
@@ -72,6 +74,18 @@ class RoundLog(CompactRows):
     offsets: NDArray[np.int64]
     phases: int = 1
     file: UnnamedFile | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The log goes along as bytes; one beyond memory must be saved to be handed on."""
+        state: dict[str, Any] = super().__getstate__()
+        if isinstance(self.log, LogFile):
+            if self.log.nbytes > MOST_PICKLED:
+                raise InputError(
+                    f"a log of {format_size(self.log.nbytes)} is too large to pickle or copy; save "
+                    "the algorithm as a .weft file, and load that"
+                )
+            return {**state, "log": np.asarray(self.log), "file": None}
+        return state
 
     @property
     def rounds(self) -> int:

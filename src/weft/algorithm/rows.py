@@ -9,12 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from weft.display import line
+from weft.values import Value
+
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
     from weft.algorithm.transfers import Routes, Transfers
 
 
-class Rows(ABC):
+class Rows(Value, ABC):
     """The rows of an algorithm.
 
     They may mean nothing without the algorithm's network, cost model and collective, so each
@@ -66,3 +69,6 @@ class CompactRows(Rows):
     @property
     def timed(self) -> bool:
         return True
+
+    def __repr__(self) -> str:
+        return line(self, f"{len(self):,} rows")

@@ -24,7 +24,7 @@ Numbers = NDArray[np.int64]
 _MOST_NUMBERS = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SymmetricRows(CompactRows):
     """The rows of NPU 0's chunks on a network that translates onto itself.
 

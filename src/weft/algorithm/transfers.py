@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm.rows import Rows
+from weft.display import html_table, line
 from weft.errors import InputError
 from weft.ragged import lengths_of, offsets_of, owners, places
+from weft.units import PS_PER_US
 from weft.values import Value
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Buffer(IntEnum):
 
 
 PLACE_BITS = 29
+_SHOWN_ROWS = 10
 
 
 def place(buffer: Buffer, index: int) -> int:
@@ -71,6 +74,9 @@ class Routes(Value):
     def core(self) -> _core.Rows:
         """The table for the kernels."""
         return _core.Rows(offsets=self.offsets, items=self.links)
+
+    def __repr__(self) -> str:
+        return line(self, f"{len(self):,} over {len(self.links):,} links")
 
     @property
     def are_links(self) -> bool:
@@ -129,7 +135,7 @@ class Times(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Transfers(Value, Rows):
+class Transfers(Rows):
     """Rows in an order in which they could run one after the other.
 
     The logical layer. Row ``i`` reads its chunk at a place on `src` as the rows before it left
@@ -174,6 +180,15 @@ class Transfers(Value, Rows):
     def __len__(self) -> int:
         return len(self.chunk)
 
+    def __repr__(self) -> str:
+        return line(self, f"{len(self):,} rows", "" if self.timed else "untimed")
+
+    def _repr_html_(self) -> str:
+        columns = self.selected(np.arange(min(len(self), _SHOWN_ROWS))).to_columns()
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        more = f"{len(self) - _SHOWN_ROWS:,} more rows" if len(self) > _SHOWN_ROWS else ""
+        return html_table(f"{len(self):,} transfers", rows, list(columns), more)
+
     @property
     def timed(self) -> bool:
         return self.start is not None
@@ -206,6 +221,16 @@ class Transfers(Value, Rows):
         """The columns that are there, by name."""
         pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
         return {name: column for name, column in pairs if column is not None}
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The columns for a data frame, units in their names; those that are there.
+
+        Explicit dependencies are left out, since a row may have any number of them.
+        """
+        given = {name: c for name, c in self.columns().items() if not name.startswith("dep")}
+        for name in given.keys() & {"start", "end"}:
+            given[name] = given[name] / PS_PER_US  # type: ignore[operator]
+        return {f"{n}_us" if n in ("start", "end") else n: column for n, column in given.items()}
 
     def reordered(self, order: NDArray[np.intp]) -> Transfers:
         """The same rows in another order, in which none waits for a later one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from weft.algorithm.log_file import LogFile
@@ -47,6 +46,8 @@ class UnnamedFile:
 
 def _nameless(folder: Path) -> int:
     """The same where the file system knows no files without a name: it loses its name at once."""
+    import tempfile  # seldom needed
+
     try:
         fd, name = tempfile.mkstemp(prefix=".weft-", dir=folder)
         os.unlink(name)

@@ -17,8 +17,9 @@ from weft.bounds.nodes import gossip_bound, node_bound
 from weft.bounds.symmetric import applies, symmetric_bounds
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
+from weft.display import html_table, line
 from weft.topology.model import Topology
-from weft.units import NEVER, PS_PER_US
+from weft.units import NEVER, PS_PER_US, format_time
 
 __all__ = ["Bound", "demand_bound", "lower_bound", "quick_bound"]
 
@@ -51,6 +52,15 @@ class Bound:
     time: int
     kind: str
     ideal: int
+
+    def __repr__(self) -> str:
+        ideal = f"{format_time(self.ideal)} for any chunks"
+        return line(self, f"{format_time(self.time)} by {self.kind}", ideal)
+
+    def _repr_html_(self) -> str:
+        times = {"with these chunks": self.time, "with any chunks": self.ideal}
+        rows = [(name, format_time(time)) for name, time in times.items()]
+        return html_table(f"lower bound, by {self.kind}", rows)
 
     @property
     def time_us(self) -> float:

@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
-from weft.cli.compare import compare
-from weft.cli.convert import convert
-from weft.cli.export import export
-from weft.cli.lower import lower
 from weft.cli.printing import say_error, wants_json
-from weft.cli.show import show
-from weft.cli.simulate import simulate
-from weft.cli.synth import synth
-from weft.cli.topo import topo
-from weft.cli.verify import verify
-from weft.cli.workload import workload
 from weft.errors import UnclearError, WeftError
 from weft.quoting import sentence
 
+COMMANDS = (
+    *("synth", "compare", "verify", "show", "simulate", "convert", "topo", "export", "workload"),
+    "lower",
+)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """Subcommands, each of which is the function of that name in its module, loaded when used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"weft.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="weft")
 def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""
-
-
-for command in (
-    synth,
-    compare,
-    verify,
-    show,
-    simulate,
-    convert,
-    topo,
-    export,
-    workload,
-    lower,
-):
-    cli.add_command(command)
 
 
 def run(command: click.Command = cli) -> int:

@@ -17,8 +17,8 @@ from weft.cli.options import (
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
     from weft.comparison import Comparison
+    from weft.progress import Tracker
 
 
 class _Compare(click.Command):
@@ -93,9 +93,8 @@ def compare(
     _check_files(table, plot)
     align = parse_size(alignment)
     names = None if against is None else [name.strip() for name in against.split(",")]
-    doing = ["comparing"]
 
-    def work(report: Progress) -> Comparison:
+    def work(report: Tracker) -> Comparison:
         topology = network.load()
         return run(
             topology,
@@ -106,10 +105,9 @@ def compare(
             latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
             switching=switching,  # type: ignore[arg-type]
             progress=report,
-            tell=doing.append,
         )
 
-    comparison = progress.run(lambda: doing[-1], work)
+    comparison = progress.run("comparing", work)
     files = {table: csv_of(comparison)} if table is not None else {}
     if plot is not None:
         files[plot] = picture_of(comparison, Path(plot).suffix)

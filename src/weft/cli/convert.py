@@ -11,8 +11,8 @@ from weft.cli.inputs import InputOptions, input_options
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
-    from weft.algorithm import Algorithm
+    from weft.api import Converted
+    from weft.progress import Tracker
 
 
 class _Convert(click.Command):
@@ -67,54 +67,39 @@ def convert(
     """  # noqa: D301 - click reads the control character
     from pathlib import Path
 
-    from weft.algorithm import described
+    from weft.api import convert as run
     from weft.cli import progress
     from weft.formats import format_for
-    from weft.formats.conversion import Conversion
-    from weft.formats.limits import named_npus
 
     began = time.perf_counter()
     target = format_for(Path(output), to)
     given = {name: value for name, value in options.items() if value is not None}
     target.check_options(given)
     given = {name: target.options[name].parse(value) for name, value in given.items()}
-    conversion = Conversion(
-        Path(source.path),
-        Path(output),
-        source.kind,
-        to,
-        source.hints(),
-        given,
-    )
-    conversion.check()
+    hints = source.hints()
 
-    def work(report: Progress) -> Algorithm:
-        return conversion.read(report)
+    def work(report: Tracker) -> Converted:
+        return run(
+            source.path,
+            output,
+            read_as=source.kind,
+            write_as=to,
+            hints=hints,
+            options=given,
+            progress=report,
+        )
 
-    algorithm = progress.run("reading", work)
-    with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
-        size = conversion.write(algorithm)
+    done = progress.run("reading", work)
     seconds = time.perf_counter() - began
     if as_json:
-        say_json(
-            {
-                "path": source.path,
-                "output": output,
-                "from": conversion.source_format,
-                "to": target.name,
-                **described(algorithm),
-                "ranks": named_npus(algorithm),
-                "verified": True,
-                "stored_bytes": size,
-                "conversion_s": seconds,
-            }
-        )
+        paths = {"path": source.path, "output": output}
+        say_json({**paths, **done.to_dict(), "conversion_s": seconds})
         return
     some = f"{len(given['ranks'])} of " if "ranks" in given else ""
     say(
-        f"{source.path} ({conversion.source_format}) -> {output} ({target.name}): "
-        f"{some}{named_npus(algorithm)} ranks, {len(algorithm):,} transfers, verified; "
-        f"{size:,} B in {seconds:.2f} s"
+        f"{source.path} ({done.source_format}) -> {output} ({done.target_format}): "
+        f"{some}{done.ranks} ranks, {len(done.algorithm):,} transfers, verified; "
+        f"{done.stored_bytes:,} B in {seconds:.2f} s"
     )
     if to is None and target.namesakes:
         say(target.described(output))

@@ -51,9 +51,11 @@ class DemandOptions:
 
     def load(self, topology: Topology, alignment: int) -> Plan:
         """What is asked of this network."""
-        from weft.collective import Plan, load_plan, parse_chunks
+        from weft.collective import Plan, parse_chunks
 
         if self.plan is not None:
+            from weft.collective.files import load_plan
+
             self._check_alone()
             return load_plan(self.plan, topology, alignment=alignment)
         if self.collective is None:
@@ -89,13 +91,15 @@ class DemandOptions:
 
     def _requests(self, kind: str, lengths: set[int]) -> dict[int, Request]:
         """One a length of group: files and options speak of ranks."""
-        from weft.collective import Request, check_told, load_matrix, load_pattern, parse_group
+        from weft.collective import Request, check_told, parse_group
 
         size = self.sizes if self.size is None else self.size
         options = {"size": size, "matrix": self.matrix, "to": self.to, "moves": self.pattern}
         told = [name for name, value in options.items() if value is not None]
         spelled = "--size" if self.sizes is None else "--sizes"
         check_told(kind, told, {"size": spelled, **_SPELLED})
+        if self.matrix is not None or self.pattern is not None:
+            from weft.collective.files import load_matrix, load_pattern
         matrix = None if self.matrix is None else load_matrix(self.matrix)
         return {
             ranks: Request(

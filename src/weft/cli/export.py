@@ -11,8 +11,8 @@ from weft.cli.options import NetworkOptions, optional_topology
 from weft.cli.printing import cell, json_option, say, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
     from weft.export.astra_sim import Bundle
+    from weft.progress import Tracker
 
 
 @click.group()
@@ -54,7 +54,7 @@ def astra_sim(
 
     hints = source.hints()
 
-    def work(report: Progress) -> Bundle:
+    def work(report: Tracker) -> Bundle:
         algorithm = formats.read(source.path, hints, kind=source.kind).verified(report)
         topology = None if network is None else network.load()
         report.enter("writing")

@@ -29,7 +29,8 @@ class InputOptions:
     pattern: str | None
 
     def hints(self) -> Hints:
-        from weft.collective import load_pattern, parse_group
+        from weft.collective import parse_group
+        from weft.collective.files import load_pattern
         from weft.errors import InputError
         from weft.formats import Hints
         from weft.units import parse_size

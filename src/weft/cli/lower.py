@@ -10,7 +10,7 @@ from weft.cli.options import NetworkOptions, method_option, required_topology, s
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
+    from weft.progress import Tracker
     from weft.workload import Lowering
 
 
@@ -74,10 +74,10 @@ def lower(
     if not output:
         raise InputError("--output is empty; give the folder to write")
 
-    def work(report: Progress) -> Lowering:
+    def work(report: Tracker) -> Lowering:
         traces = load_workload(workload)
         check_output(traces, Path(output))
-        return lower_workload(
+        lowering = lower_workload(
             traces,
             network.load(),
             comm_group=comm_group,
@@ -93,10 +93,11 @@ def lower(
             switching=switching,  # type: ignore[arg-type]
             progress=report,
         )
+        report.begin_step("writing")
+        lowering.save(output)
+        return lowering
 
     lowering = progress.run("reading", work)
-    with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
-        lowering.save(output)
     if as_json:
         say_json(lowering.to_dict() | {"output": output})
     else:

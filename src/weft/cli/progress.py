@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from weft.cli.interrupts import ignore_more, leave_at_once
 
 if TYPE_CHECKING:
-    from weft import _core
-    from weft.progress import Progress
+    from weft.progress import Progress, Tracker
 
 T = TypeVar("T")
 
@@ -21,11 +20,10 @@ _ALMOST = 0.99  # a stage that still runs is not done
 _GRACE_S = 3.0  # for interrupted work to clear up
 
 
-def run(title: str | Callable[[], str], work: Callable[[_core.Progress], T]) -> T:
+def run(title: str, work: Callable[[Tracker], T]) -> T:
     """Do the work; show how far it is once it has taken two seconds.
 
-    A title that changes is asked for time and again, and stands before the phase that the work
-    is in; another only stands where the work names none.
+    The title stands where the work names neither a step nor a phase.
     """
     from weft import progress
 
@@ -43,14 +41,14 @@ def run(title: str | Callable[[], str], work: Callable[[_core.Progress], T]) -> 
 class Sight:
     """What is shown of a progress: never less of a stage than before, and all only at its end."""
 
-    def __init__(self, title: str | Callable[[], str]) -> None:
+    def __init__(self, title: str) -> None:
         self._title = title
         self._seen: tuple[str, int] = ("", 0)
         self._share = 0.0
 
     def look(self, progress: Progress) -> tuple[str, float | None]:
         """The words, and which share of the stage is done; None while nobody knows."""
-        words = self._words(progress.phase)
+        words = ": ".join(filter(None, (progress.step, progress.phase))) or self._title
         if self._seen != (words, progress.stage):
             self._seen, self._share = (words, progress.stage), 0.0
         if progress.total <= 0:
@@ -58,16 +56,11 @@ class Sight:
         self._share = max(self._share, min(progress.done / progress.total, _ALMOST))
         return words if progress.stage < 2 else f"{words}, stage {progress.stage}", self._share
 
-    def _words(self, phase: str) -> str:
-        if not callable(self._title):
-            return phase or self._title
-        return f"{self._title()}: {phase}" if phase else self._title()
-
 
 class _Bar:
     """A bar on the terminal, if there is one, from the moment on when patience ends."""
 
-    def __init__(self, title: str | Callable[[], str], screen: ExitStack) -> None:
+    def __init__(self, title: str, screen: ExitStack) -> None:
         self._sight, self._screen = Sight(title), screen
         self._due = time.monotonic() + _PATIENCE_S if sys.stderr.isatty() else float("inf")
         self._update: Callable[[str, float | None], None] | None = None
@@ -104,15 +97,3 @@ class _Bar:
             bar.update(task, description=text, completed=share or 0, total=known, percent=percent)
 
         return update
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Say what this thread itself does, where somebody is looking."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield

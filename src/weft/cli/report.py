@@ -11,7 +11,8 @@ from rich.table import Table
 
 from weft.cli.printing import cell
 from weft.collective import Collective, format_group
-from weft.result import GroupResult, Result
+from weft.figures import GroupResult
+from weft.result import Result
 from weft.topology.links import titled
 from weft.units import PS_PER_US, format_size, format_time
 

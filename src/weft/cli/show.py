@@ -10,8 +10,8 @@ from weft.cli.inputs import InputOptions, input_options
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
     from weft.algorithm import Activity
+    from weft.progress import Tracker
 
 
 @click.command()
@@ -41,16 +41,16 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
       weft show algorithm.json --npu 3 --json
     """  # noqa: D301 - click reads the control character
     from weft.algorithm import Activity, described
+    from weft.api import load
     from weft.cli import progress
     from weft.errors import InputError
-    from weft.formats import read
 
     if limit < 0:
         raise InputError(f"--limit is {limit}; expected 0 or more")
     hints = source.hints()
 
-    def work(_report: Progress) -> tuple[dict[str, Any], list[Activity]]:
-        algorithm = read(source.path, hints, kind=source.kind).algorithm
+    def work(report: Tracker) -> tuple[dict[str, Any], list[Activity]]:
+        algorithm = load(source.path, hints, kind=source.kind, progress=report)
         facts = described(algorithm) | {"stored_bytes": _stored(source.path)}
         return facts, [Activity.of(algorithm, npu) for npu in npus]
 

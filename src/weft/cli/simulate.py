@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -23,10 +21,9 @@ from weft.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weft._core import Progress
-    from weft.cost import CostModel
     from weft.engine import Report
     from weft.judge import Verdict
+    from weft.progress import Tracker
     from weft.replay import TraceRun
 
 
@@ -98,11 +95,11 @@ def simulate(
     elif traces.given():
         raise InputError(f"{traces.given()} is for traces, but {source.path} is an algorithm")
 
-    def work(report: Progress) -> Report | TraceRun | Verdict:
-        cost = functools.partial(_cost, latency_model=latency_model, switching=switching)
+    def work(report: Tracker) -> Report | TraceRun | Verdict:
+        models = {"latency_model": latency_model, "switching": switching}
         if as_traces:
-            return run_traces(source, network, traces, cost(None), report)
-        return _run(source, network, cost, order, reducer, report)
+            return run_traces(source, network, traces, models, report)
+        return _run(source, network, {**models, "order": order, "reducer": reducer}, report)
 
     done = progress.run("simulating", work)
     if not _report(done, source.path, target, as_json=as_json):
@@ -112,32 +109,28 @@ def simulate(
 def _run(
     source: InputOptions,
     network: NetworkOptions | None,
-    cost: Callable[[CostModel | None], CostModel | None],
-    order: str | None,
-    reducer: str | None,
-    report: Progress,
+    how: dict[str, str | None],
+    report: Tracker,
 ) -> Report | Verdict:
     """Run an algorithm, unless it is wrong."""
-    from weft.engine import Report, simulate
-    from weft.formats import read
-    from weft.units import parse_bandwidth
+    from weft.api import simulate
+    from weft.judge import WrongAlgorithmError
 
-    hints, rate = source.hints(), None if reducer is None else parse_bandwidth(reducer)
+    hints = source.hints()
     topology = None if network is None else network.load()
-    imported = read(source.path, hints, kind=source.kind)
-    verdict = imported.judged(report)
-    if not verdict:
-        return verdict
-    algorithm = imported.algorithm
-    return Report.of(
-        simulate(
-            algorithm,
+    try:
+        return simulate(
+            source.path,
             topology,
-            cost(algorithm.cost),
-            order=order,  # type: ignore[arg-type]  # checked there
-            reducer=rate,
+            hints=hints,
+            kind=source.kind,
+            progress=report,
+            **how,  # type: ignore[arg-type]  # checked there
         )
-    )
+    except WrongAlgorithmError as error:
+        if error.verdict is None:
+            raise
+        return error.verdict
 
 
 def _report(
@@ -165,21 +158,6 @@ def _report(
     else:
         print_trace_run(done, target)
     return isinstance(done, Report) or done.finished
-
-
-def _cost(
-    own: CostModel | None, latency_model: str | None, switching: str | None
-) -> CostModel | None:
-    """The cost model, with what the command line says instead of the algorithm's own."""
-    from weft.cost import CostModel
-
-    if latency_model is None and switching is None:
-        return own
-    own = own or CostModel()
-    return CostModel(
-        latency_model or own.latency_model,  # type: ignore[arg-type]  # checked by CostModel
-        switching or own.switching,  # type: ignore[arg-type]
-    )
 
 
 def _checked(trace: str, source: str) -> Path:

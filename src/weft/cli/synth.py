@@ -17,9 +17,10 @@ from weft.cli.options import (
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
-    from weft.algorithm import Algorithm
+    from pathlib import Path
+
     from weft.collective import Plan
+    from weft.progress import Tracker
     from weft.result import Result
 
 
@@ -86,21 +87,19 @@ def synth(
       weft synth mesh:8x8 --plan groups.yaml
       weft synth mesh:100x100 all-gather --size 10GiB --chunks 1 -o all-gather.weft
     """  # noqa: D301 - click reads the control character
-    from weft.api import synthesize
     from weft.cli import progress
-    from weft.cli.report import print_tables
-    from weft.documents import link_target
+    from weft.synthesis import synthesize
     from weft.units import parse_size
 
     target = None if output is None else _Output(output)
     align = parse_size(alignment)
 
-    def work(report: Progress) -> Result:
+    def work(report: Tracker) -> Result:
         topology = network.load()
         plan = demands.load(topology, align)
         if target is not None:
             target.check_demands(plan)
-        return synthesize(
+        result = synthesize(
             topology,
             plan.collectives,
             chunks=plan.chunks,
@@ -111,17 +110,20 @@ def synth(
             switching=switching,  # type: ignore[arg-type]
             progress=report,
             method=method,
-            scratch=None if target is None else link_target(target.path).parent,
+            scratch=None if target is None else target.folder,
         )
+        if target is not None:
+            report.enter("writing")
+            result.save(target.path)
+        return result
 
     result = progress.run("reading", work)
-    if target is not None:
-        with progress.working("writing"):  # in this thread: an interrupt must reach it to clean up
-            target.write(result.algorithm)
     stored = None if target is None else target.bytes()
     if as_json:
         say_json(result.to_dict() | {"output": output, "stored_bytes": stored})
     else:
+        from weft.cli.report import print_tables  # after the work: brings tables and colours
+
         print_tables(result, output, stored)
         if target is not None and target.format.namesakes:
             say(target.format.described(target.path))
@@ -144,15 +146,19 @@ class _Output:
         self.format = format_for(self.path)
         self.format.check_target(self.path)
 
+    @property
+    def folder(self) -> Path:
+        """The folder in which it comes to lie."""
+        from weft.documents import link_target
+
+        return link_target(self.path).parent
+
     def check_demands(self, plan: Plan) -> None:
         """Raise if the format surely cannot hold what these collectives take."""
         from dataclasses import replace
 
         pairs = zip(plan.collectives, plan.chunks, strict=True)
         self.format.check_demands([replace(one, chunks_per_share=cut or 1) for one, cut in pairs])
-
-    def write(self, algorithm: Algorithm) -> None:
-        self.format.write(algorithm, self.path)
 
     def bytes(self) -> int:
         """How many were written."""

@@ -10,8 +10,8 @@ from weft.cli.options import NetworkOptions, topology_options
 from weft.cli.printing import cell, json_option, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
-    from weft.topology import TopologySummary
+    from weft.progress import Tracker
+    from weft.topology.summary import TopologySummary
 
 
 @click.group()
@@ -26,13 +26,14 @@ def topo() -> None:
 def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
     from weft.cli import progress
-    from weft.topology import Topology, summarize, write_topology
-    from weft.topology.files import check_topology_file
+    from weft.topology import Topology
+    from weft.topology.files import check_topology_file, write_topology
+    from weft.topology.summary import summarize
 
     if output is not None:
         check_topology_file(output)
 
-    def work(_report: Progress) -> tuple[Topology, TopologySummary]:
+    def work(_report: Tracker) -> tuple[Topology, TopologySummary]:
         topology = network.load()
         return topology, summarize(topology)
 

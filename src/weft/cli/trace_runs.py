@@ -12,10 +12,9 @@ import click
 from weft.errors import InputError
 
 if TYPE_CHECKING:
-    from weft._core import Progress
     from weft.cli.inputs import InputOptions
     from weft.cli.options import NetworkOptions
-    from weft.cost import CostModel
+    from weft.progress import Tracker
     from weft.replay import TraceRun
 
 
@@ -123,10 +122,11 @@ def run_traces(
     source: InputOptions,
     network: NetworkOptions | None,
     traces: TraceOptions,
-    cost: CostModel | None,
-    progress: Progress,
+    models: Mapping[str, str | None],
+    progress: Tracker,
 ) -> TraceRun:
     """Run them on the network that was named."""
+    from weft.cost import CostModel
     from weft.replay import simulate_astra_sim, simulate_traces
 
     if network is None:
@@ -141,7 +141,7 @@ def run_traces(
     return simulate_traces(
         source.path,
         network.load(),
-        cost,
+        CostModel(**{name: model for name, model in models.items() if model}),  # type: ignore[arg-type]  # checked there
         method=traces.method or "auto",
         comm_group=traces.comm_group,
         progress=progress,

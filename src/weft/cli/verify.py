@@ -11,8 +11,8 @@ from weft.cli.options import NetworkOptions, optional_topology
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
-    from weft._core import Progress
     from weft.judge import Verdict
+    from weft.progress import Tracker
 
 
 @click.command()
@@ -31,23 +31,15 @@ def verify(source: InputOptions, network: NetworkOptions | None, as_json: bool) 
     With --topology its rows are also routed over that network, as `weft simulate` does it, and
     judged with their times there: NPUs that are not there, and rows without a way, are named.
     """
+    from weft.api import verify as judge
     from weft.cli import progress
-    from weft.engine import simulate
-    from weft.formats import read
-    from weft.judge import verify as judge
 
     hints = source.hints()
 
-    def work(report: Progress) -> tuple[Verdict, str]:
-        imported = read(source.path, hints, kind=source.kind)
-        verdict = imported.judged(report)
-        if network is None or not verdict:
-            return verdict, ""
-        topology = network.load()
-        report.enter("simulating")
-        timed = simulate(imported.algorithm, topology).timed()
-        report.enter("verifying")
-        return judge(timed, progress=report), f" on {topology.title}"
+    def work(report: Tracker) -> tuple[Verdict, str]:
+        topology = None if network is None else network.load()
+        verdict = judge(source.path, topology, hints=hints, kind=source.kind, progress=report)
+        return verdict, "" if topology is None else f" on {topology.title}"
 
     verdict, where = progress.run("reading", work)
     if as_json:

@@ -2,11 +2,10 @@
 
 from weft.collective.chunks import Chunks, Ends, Sets
 from weft.collective.custom import Move, all_reduce_of, all_to_allv, custom, permutation
-from weft.collective.files import Plan, load_matrix, load_pattern, load_plan
 from weft.collective.groups import format_group, layout_groups, parse_group
 from weft.collective.model import DEFAULT_ALIGNMENT, MAX_CHUNKS, Collective
 from weft.collective.patterns import PATTERNS
-from weft.collective.request import Request, check_told, parse_chunks
+from weft.collective.request import Plan, Request, check_told, parse_chunks
 
 __all__ = [
     "DEFAULT_ALIGNMENT",
@@ -25,9 +24,6 @@ __all__ = [
     "custom",
     "format_group",
     "layout_groups",
-    "load_matrix",
-    "load_pattern",
-    "load_plan",
     "parse_chunks",
     "parse_group",
     "permutation",

@@ -9,7 +9,7 @@ import csv
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from weft.collective.custom import Move
 from weft.collective.groups import parse_group
 from weft.collective.model import DEFAULT_ALIGNMENT, Collective
-from weft.collective.request import Request, parse_chunks
+from weft.collective.request import Plan, Request, parse_chunks
 from weft.documents import Document, PlacedError, Words, convert, placed, read_document
 from weft.units import parse_size
 
@@ -58,22 +58,6 @@ class GroupRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 _PLAN = Words({"": GroupRecord, "moves": MoveRecord}, {"": "group", "moves": "move"})
 _PATTERN = Words({"": MoveRecord}, {"": "move"})
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Collectives that run at the same time.
-
-    Attributes
-    ----------
-    collectives
-        What `weft.synthesize` takes.
-    chunks
-        For each the number of chunks, or None if it is to be chosen: its ``chunks``.
-    """
-
-    collectives: list[Collective]
-    chunks: list[int | None]
 
 
 def load_plan(

@@ -20,6 +20,22 @@ _ALL = ("size", "matrix", "to", "moves")
 
 
 @dataclass(frozen=True)
+class Plan:
+    """Collectives that run at the same time.
+
+    Attributes
+    ----------
+    collectives
+        What `weft.synthesize` takes.
+    chunks
+        For each the number of chunks, or None if it is to be chosen: its ``chunks``.
+    """
+
+    collectives: list[Collective]
+    chunks: list[int | None]
+
+
+@dataclass(frozen=True)
 class Request:
     """What is asked for, before it is known for which group.
 

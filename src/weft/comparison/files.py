@@ -7,19 +7,15 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.comparison.model import WEFT, Comparison, Outcome, Row, Run
+from weft.comparison.model import COLUMNS, WEFT, Comparison, Outcome, Row, Run
 from weft.documents import check_new_file
 from weft.errors import InputError
 from weft.pictures import WEFT_COLOUR, check_drawing, drawn
-from weft.units import PS_PER_US, format_size
+from weft.units import format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLUMNS = (
-    *("size_bytes", "algorithm", "method", "chunks", "time_us", "lower_bound_us", "efficiency"),
-    *("algbw_GBps", "busbw_GBps", "transfers", "synthesis_s", "verified", "winner", "refused"),
-)
 PICTURES = (".svg", ".png", ".pdf")
 
 _COLOURS = 18  # of tab20: its two oranges are close to Weft's own colour
@@ -35,17 +31,7 @@ def csv_of(comparison: Comparison) -> bytes:
     writer = csv.DictWriter(text, COLUMNS, restval="", extrasaction="ignore")
     writer.writeheader()
     for row in comparison.rows:
-        outcomes: dict[str, Outcome] = {WEFT: row.weft, **row.baselines}
-        if row.alone is not None:
-            outcomes["alone"] = row.alone
-        for name, outcome in outcomes.items():
-            shared = {
-                "size_bytes": row.size,
-                "algorithm": name,
-                "lower_bound_us": row.bound / PS_PER_US,
-                "winner": name == row.winner,
-            }
-            writer.writerow(shared | outcome.to_dict(row.bound))
+        writer.writerows(row.records())
     return text.getvalue().encode()
 
 

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.display import html_table, line
 from weft.judge import verify
 from weft.planners import PLANNERS
 from weft.topology.model import Topology
-from weft.units import PS_PER_US
+from weft.units import PS_PER_US, format_size, format_time
+from weft.values import Value
 
 WEFT = "weft"
+_TYPES: dict[str, type] = {
+    "size_bytes": np.int64,
+    "algorithm": np.str_,
+    "method": object,
+    "chunks": np.float64,
+    "time_us": np.float64,
+    "lower_bound_us": np.float64,
+    "efficiency": np.float64,
+    "algbw_GBps": np.float64,
+    "busbw_GBps": np.float64,
+    "transfers": np.float64,
+    "synthesis_s": np.float64,
+    "verified": object,
+    "winner": np.bool_,
+    "refused": object,
+}
+COLUMNS = tuple(_TYPES)
+"""What a comparison is as a table."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +129,7 @@ Outcome = Run | Refusal
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Value):
     """All algorithms at one size.
 
     Attributes
@@ -132,6 +155,25 @@ class Row:
     weft: Run
     baselines: Mapping[str, Outcome]
     alone: Outcome | None = None
+
+    def __repr__(self) -> str:
+        best = self.best_baseline
+        beside = "" if best is None else f"{best} {format_time(self.runs[best].time)}"
+        return line(self, f"{format_size(self.size)}: {WEFT} {format_time(self.weft.time)}", beside)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The figures of each algorithm; what does not apply is not there."""
+        outcomes: dict[str, Outcome] = {WEFT: self.weft, **self.baselines}
+        if self.alone is not None:
+            outcomes["alone"] = self.alone
+        for name, outcome in outcomes.items():
+            yield {
+                "size_bytes": self.size,
+                "algorithm": name,
+                "lower_bound_us": self.bound / PS_PER_US,
+                "winner": name == self.winner,
+                **outcome.to_dict(self.bound),
+            }
 
     @property
     def runs(self) -> dict[str, Run]:
@@ -197,7 +239,7 @@ def _ratio(time: int, base: int) -> float:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Value):
     """Weft and classical algorithms on one network, size by size.
 
     Attributes
@@ -221,6 +263,41 @@ class Comparison:
     groups: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
     rows: tuple[Row, ...]
+
+    def __repr__(self) -> str:
+        many = f"{len(self.rows)} sizes, {1 + len(self.names)} algorithms"
+        word = "all verified" if self.verified else "not all of them right"
+        return line(self, f"{self.title}: {many}", word)
+
+    def _repr_html_(self) -> str:
+        def shown(outcome: Outcome, *, best: bool) -> str:
+            if isinstance(outcome, Refusal):
+                return "-"
+            time = format_time(outcome.time) if outcome.verified else "WRONG"
+            return f"{time} *" if best else time
+
+        rows = (
+            (
+                format_size(row.size),
+                format_time(row.bound),
+                shown(row.weft, best=row.winner == WEFT),
+                *(shown(row.baselines[name], best=row.winner == name) for name in self.names),
+            )
+            for row in self.rows
+        )
+        header = ["size", "lower bound", WEFT, *self.names]
+        return html_table(self.title, rows, header, "time; * the best")
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """A row for each size and algorithm, for a data frame.
+
+        What does not apply is NaN in columns of numbers, None in those of words.
+        """
+        records = [record for row in self.rows for record in row.records()]
+        return {
+            name: np.array([record.get(name) for record in records], dtype=kind)
+            for name, kind in _TYPES.items()
+        }
 
     @property
     def title(self) -> str:

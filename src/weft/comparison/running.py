@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft import _core
 from weft.algorithm import Algorithm
 from weft.bounds import lower_bound
 from weft.collective import Collective, Plan, Request
@@ -16,17 +15,15 @@ from weft.comparison.model import WEFT, Comparison, Outcome, Refusal, Row, Run, 
 from weft.comparison.sizes import parse_sizes
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError, WeftError, unknown_name
-from weft.formats import recognise
-from weft.own import is_file, own_algorithm
-from weft.planners import PLANNERS, Problem, produce
+from weft.planners import PLANNERS, Problem, is_file, produce
 from weft.planners.planner import guarded
-from weft.topology import Topology, load_topology
+from weft.progress import ProgressHook, Tracker, run
+from weft.topology import Topology
+from weft.topology.load import as_topology
 from weft.units import format_size
 
 MOST_ROWS = 1 << 23
 """Larger plans of others are not run: they would take minutes and many gigabytes."""
-
-Tell = Callable[[str], None]
 
 
 def compare(
@@ -40,8 +37,7 @@ def compare(
     threads: int | None = None,
     latency_model: LatencyModel = "pipelined",
     switching: Switching = "cut-through",
-    progress: _core.Progress | None = None,
-    tell: Tell | None = None,
+    progress: ProgressHook | Tracker | None = None,
 ) -> Comparison:
     """Weft's answer beside classical algorithms and the lower bound, at every size.
 
@@ -69,9 +65,8 @@ def compare(
     latency_model, switching
         See `weft.CostModel`.
     progress
-        Tells another thread how far a run is, and takes its word to give up.
-    tell
-        Is called with what is run next.
+        Is called some ten times a second with a `weft.Progress`, whose step says what is run;
+        what it raises ends the comparison.
 
     Raises
     ------
@@ -82,13 +77,36 @@ def compare(
 
     Examples
     --------
-    >>> from weft.comparison import compare
-    >>> rows = compare("ring:4", "all-gather", ["64KiB", "1MiB"], against=["direct"]).rows
+    >>> import weft
+    >>> rows = weft.compare("ring:4", "all-gather", ["64KiB", "1MiB"], against=["direct"]).rows
     >>> [row.size for row in rows]
     [65536, 1048576]
     """
-    if isinstance(topology, str):
-        topology = load_topology(topology)
+    cost = CostModel(latency_model, switching)
+
+    def work(report: Tracker) -> Comparison:
+        network = as_topology(topology)
+        plans = _plans(network, collective, sizes, groups)
+        names = _chosen(network, against, plans)
+        steps = len(plans) * (1 + len(names)) + sum(
+            len(plan.collectives) for plan in plans if len(plan.collectives) > 1
+        )
+        job = _Job(network, cost, seed, threads, report, steps)
+        rows = tuple(_row(job, plan, names) for plan in plans)
+        first = plans[0].collectives
+        kinds, members = tuple(d.kind for d in first), tuple(d.group for d in first)
+        return Comparison(network, cost, seed, kinds, members, names, rows)
+
+    return run(work, progress)
+
+
+def _plans(
+    topology: Topology,
+    collective: str | Request | Sequence[Plan],
+    sizes: str | Sequence[int | str] | None,
+    groups: Sequence[Sequence[int]] | None,
+) -> list[Plan]:
+    """What runs at each size."""
     if isinstance(collective, str):
         collective = Request(collective)
     if isinstance(collective, Request):
@@ -100,16 +118,7 @@ def compare(
         plans = list(collective)
     if not plans or not all(plan.collectives for plan in plans):
         raise InputError("there is no collective to compare")
-    cost = CostModel(latency_model, switching)
-    names = _chosen(topology, against, plans)
-    steps = len(plans) * (1 + len(names)) + sum(
-        len(plan.collectives) for plan in plans if len(plan.collectives) > 1
-    )
-    job = _Job(topology, cost, seed, threads, progress or _core.Progress(), tell, steps)
-    rows = tuple(_row(job, plan, names) for plan in plans)
-    first = plans[0].collectives
-    kinds, members = tuple(d.kind for d in first), tuple(d.group for d in first)
-    return Comparison(topology, cost, seed, kinds, members, names, rows)
+    return plans
 
 
 def _swept(
@@ -138,6 +147,8 @@ def _chosen(
         )
     for name in against:
         if is_file(name):
+            from weft.formats import recognise  # loads every format
+
             recognise(Path(name))
         elif name not in PLANNERS:
             raise unknown_name("baseline", name, PLANNERS)
@@ -154,21 +165,21 @@ class _Job:
     cost: CostModel
     seed: int
     threads: int | None
-    progress: _core.Progress
-    tell: Tell | None
+    progress: Tracker
     steps: int
     step: int = 0
 
     def begin(self, what: str, size: int) -> None:
         """Say what comes next; this is also where a comparison that is not wanted ends."""
-        self.progress.enter("")
         self.step += 1
-        if self.tell is not None:
-            self.tell(f"{self.step} of {self.steps}: {what} at {format_size(size)}")
+        step = f"{self.step} of {self.steps}: {what} at {format_size(size)}"
+        self.progress.begin_step(step)
 
     def made(self, plan: Plan, method: str) -> Algorithm:
         demands, choose = _cut(plan), [count is None for count in plan.chunks]
         if is_file(method):
+            from weft.own import own_algorithm  # loads every format
+
             return own_algorithm(
                 method, self.topology, demands, choose_chunks=choose, cost=self.cost
             )

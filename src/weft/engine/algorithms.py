@@ -14,17 +14,20 @@ from weft.algorithm import Algorithm, Routes, Timing, Transfers, last_ends
 from weft.clock import check_run
 from weft.collective import Chunks
 from weft.cost import CostModel
+from weft.display import line, title_of
 from weft.engine.occupied import Occupied
 from weft.engine.routing import Routed, routed
 from weft.errors import InputError, unknown_name
-from weft.topology import Topology, load_topology
-from weft.units import PS_PER_US
+from weft.topology import Topology
+from weft.topology.load import as_topology
+from weft.units import PS_PER_US, format_time
+from weft.values import Value
 
 Order = Literal["plan", "fifo"]
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Value):
     """What happened when an algorithm ran.
 
     Attributes
@@ -43,6 +46,8 @@ class Simulation:
         When each row started, and when what it brought could be used, in picoseconds (int64).
     busy
         How long each link was held, in picoseconds (int64).
+    chained
+        Whether each row passes on just what the row before it brought (uint8).
     """
 
     algorithm: Algorithm
@@ -55,7 +60,18 @@ class Simulation:
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     busy: NDArray[np.int64]
-    _run: _core.Simulation
+    chained: NDArray[np.uint8]
+
+    def __repr__(self) -> str:
+        title = title_of(self.algorithm.demands, self.topology)
+        return line(self, f"{title}: {format_time(self.time)}", f"order {self.order}")
+
+    @cached_property
+    def _run(self) -> _core.Simulation:
+        """The kernel, ready to be asked about these times."""
+        hops = Routed(self.transfers, self.routes, self.route, self.chained)
+        chunks = self.algorithm.chunks
+        return _prepared(hops, chunks, self.topology, self.cost, self.order, self.reducer)
 
     @property
     def transfers(self) -> Transfers:
@@ -116,7 +132,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, eq=False)
-class CriticalPath:
+class CriticalPath(Value):
     """Rows from the start to the end of a run, each of which waited for the one before it.
 
     Attributes
@@ -178,8 +194,7 @@ def simulate(
         raise unknown_name("order", order, get_args(Order))
     if reducer is not None and reducer < 1:
         raise InputError(f"an NPU that adds {reducer} B/s; expected 1 B/s or more")
-    if isinstance(topology, str):
-        topology = load_topology(topology)
+    topology = None if topology is None else as_topology(topology)
     own = algorithm.timed and (topology is None or topology is algorithm.topology)
     has_plan = own and cost == algorithm.cost
     if order == "plan" and not has_plan:
@@ -202,9 +217,10 @@ def simulate(
         check_run(topology, algorithm.chunks, len(hops.transfers), reducer)
     run = _prepared(hops, algorithm.chunks, topology, cost, kept, reducer)
     start, end, busy = _as_planned(run) if kept == "plan" else run.first_come()
-    return Simulation(
-        algorithm, topology, hops.routes, hops.route, cost, kept, reducer, start, end, busy, run
-    )
+    where = (algorithm, topology, hops.routes, hops.route, cost)
+    done = Simulation(*where, kept, reducer, start, end, busy, hops.chained)
+    vars(done)["_run"] = run  # or it would be made again
+    return done
 
 
 def _own_hops(algorithm: Algorithm) -> Routed:
@@ -234,7 +250,7 @@ def _prepared(
     if order != "plan":
         rows = replace(rows, start=None, end=None)
     return _core.Simulation(
-        _core.Timing(topology.core, cost.core, hops.routes.core),
+        Timing(topology, cost, hops.routes).core,
         rows.core,
         chunks.core,
         chained=hops.chained,

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Routes
+from weft.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class Occupied:
+class Occupied(Value):
     """Every hold of a link, by link and time; on one link no two overlap.
 
     Attributes

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.engine.algorithms import CAUSES, Simulation
+from weft.values import Value
 
 
 @dataclass(frozen=True, eq=False)
-class PathTimes:
+class PathTimes(Value):
     """How long each step of a critical path took, and doing what: all add up to the run's time.
 
     A step that the next one waits for to leave a link counts as waiting: the chunk that is

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.bounds import Bound, lower_bound
+from weft.display import html_table, line, of_bound, title_of
 from weft.engine.algorithms import CAUSES, Simulation
 from weft.engine.path_times import PathTimes
-from weft.result import GroupResult
-from weft.units import PS_PER_US
+from weft.figures import GroupResult
+from weft.units import PS_PER_US, format_bandwidth, format_time
+from weft.values import Value
 
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
 """Up to which utilisation links are counted together."""
@@ -60,7 +62,7 @@ class PlanDifference:
 
 
 @dataclass(frozen=True, eq=False)
-class LinkUse:
+class LinkUse(Value):
     """How long each link was held, and what it carried.
 
     Attributes
@@ -118,7 +120,7 @@ class LinkUse:
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(Value):
     """What a run says about an algorithm.
 
     Attributes
@@ -163,6 +165,45 @@ class Report:
             LinkUse.of(run),
             PathTimes.of(run),
         )
+
+    def __repr__(self) -> str:
+        figures = f"{self.title}: {format_time(self.run.time)}"
+        return line(self, figures, of_bound(self.efficiency), f"order {self.run.order}")
+
+    def _repr_html_(self) -> str:
+        path, use = self.path, self.links
+        shares = [
+            (f"critical path, {name}", format_time(time))
+            for name, time in (
+                ("moving", path.moving),
+                ("latency", path.latency),
+                ("waiting for links", path.waiting),
+                ("adding", path.adding),
+            )
+        ]
+        plan = [] if self.plan is None else [("planned", format_time(self.plan.planned))]
+        return html_table(
+            self.title,
+            (
+                ("time", format_time(self.run.time)),
+                *plan,
+                ("lower bound", f"{format_time(self.bound.time)}, {self.bound.kind}"),
+                ("", of_bound(self.efficiency)),
+                ("bus bandwidth", format_bandwidth(self.busbw_GBps * 1e9)),
+                ("links", f"{use.mean:.1%} used on average, {use.idle:,} idle"),
+                *shares,
+            ),
+        )
+
+    @property
+    def title(self) -> str:
+        """What ran and where, in a few words."""
+        return title_of(self.run.algorithm.demands, self.run.topology)
+
+    @property
+    def time_us(self) -> float:
+        """When the last row ended, in microseconds."""
+        return self.run.time_us
 
     @property
     def efficiency(self) -> float:
@@ -227,7 +268,7 @@ class Report:
         }
 
     def _link_figures(self) -> dict[str, Any]:
-        use, network = self.links, self.run.topology
+        use, columns = self.links, self.to_columns()
         return {
             "mean": use.mean,
             "least": use.least,
@@ -238,17 +279,26 @@ class Report:
                 for quarter, links in zip(QUARTERS, use.quarters, strict=True)
             ],
             "per_link": [
-                {
-                    "link": link,
-                    "src": network.node_name(int(network.src[link])),
-                    "dst": network.node_name(int(network.dst[link])),
-                    "bandwidth_Bps": int(network.bandwidth[link]),
-                    "busy_us": int(use.busy[link]) / PS_PER_US,
-                    "utilisation": float(use.utilisation[link]),
-                    "bytes": int(use.bytes[link]),
-                }
-                for link in range(network.links)
+                dict(zip(columns, row, strict=True))
+                for row in zip(*(column.tolist() for column in columns.values()), strict=True)
             ],
+        }
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The links for a data frame, one a row."""
+        use, network = self.links, self.run.topology
+        src, dst = (
+            np.array([network.node_name(node) for node in ends.tolist()], dtype=np.str_)
+            for ends in (network.src, network.dst)
+        )
+        return {
+            "link": np.arange(network.links),
+            "src": src,
+            "dst": dst,
+            "bandwidth_Bps": network.bandwidth,
+            "busy_us": use.busy / PS_PER_US,
+            "utilisation": use.utilisation,
+            "bytes": use.bytes,
         }
 
     def _path_figures(self) -> dict[str, Any]:

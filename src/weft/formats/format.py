@@ -154,6 +154,9 @@ def write(
     options
         Options of the format, by name.
     """
+    if not isinstance(algorithm, Algorithm):
+        what = type(algorithm).__name__
+        raise InputError(f"an Algorithm is written, not a {what}; weft.save takes a Result, too")
     path, options = Path(path), options or {}
     target = format_for(path, kind)
     target.check_options(options)

@@ -9,8 +9,8 @@ from pathlib import Path
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, Move, check_told, custom
-from weft.errors import FormatError, InputError
-from weft.judge import Verdict, verify
+from weft.errors import InputError
+from weft.judge import Verdict, WrongAlgorithmError, verify
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class Imported:
 
         Raises
         ------
-        FormatError
+        WrongAlgorithmError
             It is wrong; names the file and the place.
         """
-        violation = self.violation(progress)
-        if violation is not None:
-            raise FormatError(f"{self.path}: {violation}")
+        verdict = self.judged(progress)
+        if not verdict:
+            raise WrongAlgorithmError(f"{self.path}: {verdict.violation}", verdict)
         return self.algorithm

@@ -3,9 +3,9 @@
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.judge.kinds import JUDGES
-from weft.judge.verdict import Verdict
+from weft.judge.verdict import Verdict, WrongAlgorithmError
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["Verdict", "WrongAlgorithmError", "verify"]
 
 
 def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> Verdict:

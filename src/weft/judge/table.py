@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -86,8 +88,8 @@ def malformed_column(
 def _judge(algorithm: Algorithm) -> _core.Violation | None:
     timing = removed = None
     if algorithm.timing is not None:
-        topology, cost = algorithm.timing.topology, algorithm.timing.cost
-        timing = _core.Timing(topology.core, cost.core, algorithm.routes.core)
+        timing = replace(algorithm.timing, routes=algorithm.routes).core
+        topology = algorithm.timing.topology
         removed = np.isin(np.arange(topology.npus), list(topology.removed))
     return _core.judge(
         npus=_npus(algorithm),

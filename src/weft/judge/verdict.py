@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from weft.display import html_table, line
+from weft.errors import FormatError
+
 Kind = Literal[
     "structure",
     "route",
@@ -52,6 +55,13 @@ class Verdict:
     def __bool__(self) -> bool:
         return self.ok
 
+    def __repr__(self) -> str:
+        return line(self, "verified" if self.ok else f"{self.kind}: {self.violation}")
+
+    def _repr_html_(self) -> str:
+        found = {name: value for name, value in self.to_dict().items() if value is not None}
+        return html_table("verdict", found.items())
+
     def to_dict(self) -> dict[str, Any]:
         """The verdict, for machines: what ``weft verify --json`` prints."""
         return {
@@ -62,3 +72,11 @@ class Verdict:
             "chunk": self.chunk,
             "npu": self.npu,
         }
+
+
+class WrongAlgorithmError(FormatError):
+    """What must be right to go on is wrong; `verdict` has what the judge says."""
+
+    def __init__(self, message: str, verdict: Verdict | None = None) -> None:
+        super().__init__(message)
+        self.verdict = verdict

@@ -10,6 +10,8 @@ import numpy as np
 from weft.algorithm import Algorithm, linearization
 from weft.collective import PATTERNS, Collective, parse_group
 from weft.collective.slots import input_slots, output_slots
+from weft.display import line as one_line
+from weft.display import title_of
 from weft.errors import InputError, unknown_name
 from weft.judge import Verdict, verify
 from weft.language.lines import Line, calling_line, spelled, wrong
@@ -143,6 +145,10 @@ class Program:
         self._line = line
         self._algorithm: Algorithm | None = None
         self._ended = False
+
+    def __repr__(self) -> str:
+        count = len(self._memory.moves)
+        return one_line(self, f"{title_of([self.collective])}: {count:,} operations")
 
     def __enter__(self) -> Program:
         return self

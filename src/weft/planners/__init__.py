@@ -12,12 +12,12 @@ from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.planners.planner import PLANNERS, Planner, method_names
+from weft.planners.planner import PLANNERS, Planner, is_file, method_names
 from weft.planners.portfolio import MAX_SEED, solve
 from weft.planners.problem import AUTO, Problem, Task
 from weft.topology.model import Topology
 
-__all__ = ["PLANNERS", "Planner", "Problem", "Task", "method_names", "produce"]
+__all__ = ["PLANNERS", "Planner", "Problem", "Task", "is_file", "method_names", "produce"]
 
 MAX_TRIALS = 1_000_000
 MAX_THREADS = 1024

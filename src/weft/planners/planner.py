@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from weft import _core
@@ -139,3 +140,10 @@ def add(*planners: Planner) -> None:
 def method_names() -> tuple[str, ...]:
     """What ``--method`` takes: ``auto``, and the name of every planner."""
     return (AUTO, *PLANNERS)
+
+
+def is_file(method: str) -> bool:
+    """Whether a method is a file or a folder of traces; names of methods have no dots."""
+    return method not in method_names() and (
+        "/" in method or "." in method or Path(method).exists()
+    )

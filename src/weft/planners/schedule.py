@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, Routes, Transfers
+from weft.algorithm import Algorithm, Routes, Timing, Transfers
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.ragged import offsets_of, positions
@@ -100,7 +100,7 @@ class Schedule:
 
     def tightened(self, topology: Topology, cost: CostModel, slot: int) -> Schedule:
         """The same rows pushed together: as late as they may, then as early."""
-        timing = _core.Timing(topology.core, cost.core, self.routes.core)
+        timing = Timing(topology, cost, self.routes).core
         order, start, end = _core.tighten(timing, self.transfers.core, slot)
         return replace(self, start=start, end=end, slot=slot)._reordered(order)
 
@@ -137,7 +137,7 @@ def transfers_of(
     if both.slot is not None and (chunk_bytes == both.slot).all():
         rows = both
     else:
-        timing = _core.Timing(topology.core, cost.core, both.routes.core)
+        timing = Timing(topology, cost, both.routes).core
         start, end = _core.retime(timing, both.transfers.core, chunk_bytes)
         rows = replace(both, start=start, end=end)
         if np.any(start[:-1] > start[1:]):

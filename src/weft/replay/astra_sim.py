@@ -12,6 +12,7 @@ import numpy as np
 from weft import _core
 from weft.documents import read_document
 from weft.errors import InputError
+from weft.progress import interruptible
 from weft.replay.trace_run import TraceRun
 from weft.replay.traces import read_ranks, running
 from weft.topology.astra import BYTES_PER_GB, AstraNetwork, astra_network
@@ -24,6 +25,7 @@ _SHAPES = {
 _NS_PER_S = 1_000_000_000
 
 
+@interruptible
 def simulate_astra_sim(
     where: str | os.PathLike[str],
     network: str | os.PathLike[str],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.cost import CostModel
+from weft.display import html_table, line
+from weft.replay.recorded import KINDS, RecordedGraph, RecordedRun
 from weft.topology.links import node_name
-from weft.units import PS_PER_NS, PS_PER_US
+from weft.units import PS_PER_NS, PS_PER_US, format_time
+from weft.values import Value
 
-KINDS = ("compute", "send", "receive", "host")
-"""What a node does, by the numbers of `TraceRun.kind`; ``host`` computes on the CPU."""
 _SHOWN_LINKS = 10
 
 
@@ -77,7 +79,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class Links(Value):
     """How long links were held.
 
     Attributes
@@ -97,7 +99,7 @@ class Links:
 
 
 @dataclass(frozen=True, eq=False)
-class TraceRun:
+class TraceRun(Value):
     """What happened when traces ran.
 
     Columns of nodes (rank, id, kind, start, end) go one rank after the other, in ascending order of
@@ -125,9 +127,46 @@ class TraceRun:
     npus: int
     model: str
     cost: CostModel | None
-    lowered: dict[str, Any] | None
-    _graph: _core.RunGraph
-    _run: _core.TraceRun
+    lowered: Mapping[str, Any] | None
+    _graph: _core.RunGraph | RecordedGraph
+    _run: _core.TraceRun | RecordedRun
+
+    def __repr__(self) -> str:
+        many = f"{self.ranks:,} ranks, {self.nodes:,} nodes"
+        never = "" if self.finished else f"{self.unfinished:,} of them never ended"
+        return line(self, f"{self.title}: {format_time(self.time)}", many, never)
+
+    def _repr_html_(self) -> str:
+        shares = self._path_figures()
+        steps = shares.pop("steps")
+        return html_table(
+            self.title,
+            (
+                ("time", format_time(self.time)),
+                ("ranks", f"{self.ranks:,}"),
+                ("nodes", f"{self.nodes:,}, {self.unfinished:,} of them never ended"),
+                ("critical path", f"{len(steps):,} steps"),
+                *((name, f"{time:.6g}") for name, time in shares.items()),
+            ),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        run = RecordedRun.of(self._run, self._graph)
+        graph = RecordedGraph.of(self._graph)
+        return super().__getstate__() | {"_graph": graph, "_run": run}
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The nodes for a data frame; times are NaN for what never happened."""
+        start, end = (
+            np.where(times < 0, np.nan, times / PS_PER_US) for times in (self.start, self.end)
+        )
+        kind = np.array(KINDS)[self.kind]
+        return {"rank": self.rank, "node": self.id, "kind": kind, "start_us": start, "end_us": end}
+
+    @property
+    def title(self) -> str:
+        """What ran and where, in a few words."""
+        return f"{self.where} on {self.network}"
 
     @property
     def ranks(self) -> int:
@@ -245,7 +284,7 @@ class TraceRun:
             figures["time_ns"] = self.time // PS_PER_NS
             figures["finish_ns"] = self.finish_ns
         if self.lowered is not None:
-            figures["lowering"] = self.lowered
+            figures["lowering"] = dict(self.lowered)
         figures["critical_path"] = self._path_figures()
         figures["busiest_links"] = self._link_figures()
         figures["unfinished"] = self.unfinished

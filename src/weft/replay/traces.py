@@ -16,8 +16,10 @@ from weft.cost import CostModel
 from weft.documents import naming, read_whole
 from weft.errors import InputError
 from weft.formats.chakra import TraceFiles, has_traces
+from weft.progress import ProgressHook, Tracker, run
 from weft.replay.trace_run import TraceRun
-from weft.topology import Topology, load_topology
+from weft.topology import Topology
+from weft.topology.load import as_topology
 
 
 def is_workload(where: str | os.PathLike[str]) -> bool:
@@ -49,7 +51,7 @@ def simulate_traces(
     comm_group: str | os.PathLike[str] | None = None,
     seed: int = 0,
     threads: int | None = None,
-    progress: _core.Progress | None = None,
+    progress: ProgressHook | Tracker | None = None,
 ) -> TraceRun:
     """Run traces on a network; a workload's collectives are lowered first.
 
@@ -62,7 +64,9 @@ def simulate_traces(
     cost
         The cost model; by default pipelined and cut-through.
     method, comm_group, seed, threads
-        How collectives are lowered: see `weft.workload.lower`.
+        How collectives are lowered: see `weft.lower`.
+    progress
+        Is called some ten times a second with a `weft.Progress`; what it raises ends the work.
 
     Raises
     ------
@@ -75,22 +79,27 @@ def simulate_traces(
     --------
     >>> simulate_traces("step", "mesh:4x4").time_us  # doctest: +SKIP
     """
-    if isinstance(topology, str):
-        topology = load_topology(topology)
-    cost, path, lowered = cost or CostModel(), Path(where), None
-    parts = read_ranks(path, _core.RunRules.weft)
-    if any(part.collective is not None for part in parts):
-        how = {"method": method, "comm_group": comm_group, "seed": seed, "threads": threads}
-        parts, lowered = _lowered(path, topology, cost, how | {"progress": progress})
-    if len(parts) > len(topology.members):
-        raise InputError(
-            f"{path} has {len(parts)} ranks, but {topology.name} only {len(topology.members)} NPUs"
-        )
-    npus = np.ascontiguousarray(topology.members[: len(parts)])
-    with running(path):
-        graph = _core.RunGraph(parts)
-        run = _core.run_traces(graph, topology.core, cost.core, npus)
-    return TraceRun(str(where), topology.title, topology.npus, "weft", cost, lowered, graph, run)
+    model, path = cost or CostModel(), Path(where)
+    how = {"method": method, "comm_group": comm_group, "seed": seed, "threads": threads}
+
+    def work(report: Tracker) -> TraceRun:
+        network, lowered = as_topology(topology), None
+        parts = read_ranks(path, _core.RunRules.weft)
+        if any(part.collective is not None for part in parts):
+            parts, lowered = _lowered(path, network, model, how | {"progress": report})
+        members = network.members
+        if len(parts) > len(members):
+            raise InputError(
+                f"{path} has {len(parts)} ranks, but {network.name} only {len(members)} NPUs"
+            )
+        npus = np.ascontiguousarray(members[: len(parts)])
+        with running(path):
+            graph = _core.RunGraph(parts)
+            done = _core.run_traces(graph, network.core, model.core, npus)
+        title, npu_count = network.title, network.npus
+        return TraceRun(str(where), title, npu_count, "weft", model, lowered, graph, done)
+
+    return run(work, progress)
 
 
 def read_ranks(

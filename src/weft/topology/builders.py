@@ -22,6 +22,9 @@ from weft.topology.model import Topology
 from weft.topology.presets import MACHINES
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_buffer
 
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Endings that make a name a file's, not a spec."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Factor(Kind):

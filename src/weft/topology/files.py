@@ -27,11 +27,11 @@ from weft.documents import (
 from weft.errors import InputError
 from weft.quoting import brief
 from weft.topology.astra import build_astra, is_astra
+from weft.topology.builders import SUFFIXES
 from weft.topology.model import Topology
 from weft.topology.schema import WORDS, Columns, Link, TopologyFile, build
 from weft.units import exact_bandwidth, exact_latency, exact_size
 
-SUFFIXES = (".yaml", ".yml", ".json")
 MAX_LISTED_LINKS = 1000
 """Networks with more links are written as columns: smaller, and quicker to read."""
 

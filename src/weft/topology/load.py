@@ -8,8 +8,7 @@ from pathlib import Path
 
 from weft.errors import InputError
 from weft.quoting import quoted
-from weft.topology.builders import check_speeds, is_known, parse_topology
-from weft.topology.files import SUFFIXES, read_topology
+from weft.topology.builders import SUFFIXES, check_speeds, is_known, parse_topology
 from weft.topology.kinds import override_links
 from weft.topology.links import find_links
 from weft.topology.model import Topology
@@ -45,6 +44,8 @@ def load_topology(
     times = _each(latency, parse_latency)
     _check_no_folder(spec_or_path)
     if _is_path(spec_or_path):
+        from weft.topology.files import read_topology  # brings parsers, which a spec needs not
+
         check_speeds(rates, times)
         topology = override_links(read_topology(spec_or_path), rates, times)
     else:
@@ -100,3 +101,8 @@ def _is_path(text: str | os.PathLike[str]) -> bool:
         return Path(text).is_file()
     except (OSError, ValueError):
         return False
+
+
+def as_topology(topology: Topology | str | os.PathLike[str]) -> Topology:
+    """A network, or the one that `load_topology` makes of a spec or a path."""
+    return topology if isinstance(topology, Topology) else load_topology(topology)

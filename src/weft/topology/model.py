@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weft import _core
+from weft.display import html_table
 from weft.errors import TopologyError
-from weft.notebook import html_table
 from weft.quoting import brief, counted
 from weft.topology.links import (
     Links,
@@ -144,7 +144,7 @@ class Topology(Value):
             rows[what] = " to ".join(ends)
         if self.changes:
             rows["changed"] = titled("", self.changes).strip()
-        return html_table(self.name, rows)
+        return html_table(self.name, rows.items())
 
     @classmethod
     def from_links(

@@ -6,20 +6,23 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.api import synthesize
 from weft.cost import LatencyModel, Switching
+from weft.display import line
 from weft.errors import InputError, WeftError
 from weft.formats.chakra._columns import TAGS
+from weft.progress import ProgressHook, Tracker, interruptible, run
 from weft.ragged import offsets_of
 from weft.result import Result
-from weft.topology import Topology, load_topology
-from weft.units import parse_size
+from weft.synthesis import synthesize
+from weft.topology import Topology
+from weft.topology.load import as_topology
+from weft.units import format_size, parse_size
 from weft.workload.choosing import Batch, Choice, Job, choose
 from weft.workload.communicators import match_collectives
 from weft.workload.loading import Workload, load_workload
@@ -79,6 +82,13 @@ class Lowering:
     kept: dict[str, int]
     first_tags: Sequence[NDArray[np.int64]]
 
+    def __repr__(self) -> str:
+        where = f"{self.workload.files.name} on {self.topology.title}"
+        return line(self, f"{where}: {self.lowered:,} collectives lowered", f"{self.ranks:,} ranks")
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError("a Lowering cannot be pickled or copied; hand on the traces that it saves")
+
     @property
     def lowered(self) -> int:
         """How many collectives are lowered; that of a group on all its ranks is one."""
@@ -90,6 +100,7 @@ class Lowering:
         last = max((max(a.touched, default=0) for a in self.algorithms.values()), default=0)
         return self.workload.ranks if last < self.workload.ranks else len(self.topology.members)
 
+    @interruptible
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the lowered traces, under the names they had; whole or not at all."""
         save(self, Path(folder))
@@ -131,7 +142,7 @@ def lower(
     threads: int | None = None,
     latency_model: LatencyModel = "pipelined",
     switching: Switching = "cut-through",
-    progress: _core.Progress | None = None,
+    progress: ProgressHook | Tracker | None = None,
 ) -> Lowering:
     """Synthesize an algorithm for every collective of a workload; see `Lowering.save`.
 
@@ -156,43 +167,49 @@ def lower(
         run at the same time; else each is synthesized as if it were alone.
     method, seed, threads, latency_model, switching
         As in `weft.synthesize`.
+    progress
+        Is called some ten times a second with a `weft.Progress`, whose step says which collective
+        is synthesized; what it raises ends the work.
 
     Examples
     --------
-    >>> lowering = weft.workload.lower("traces", "mesh:4x4")  # doctest: +SKIP
+    >>> lowering = weft.lower("traces", "mesh:4x4")  # doctest: +SKIP
     >>> lowering.save("lowered")  # doctest: +SKIP
     """
-    if isinstance(topology, str):
-        topology = load_topology(topology)
     choice = Choice(tuple(only), parse_size(min_size, or_zero=True))
-    traces = workload if isinstance(workload, Workload) else load_workload(workload)
-    npus = topology.members
-    if traces.ranks > len(npus):
-        raise InputError(
-            f"{traces.files.name} has {traces.ranks} ranks, but {topology.name} only "
-            f"{len(npus)} NPUs"
-        )
-    groups_file = _comm_group_file(traces, comm_group)
-    groups = load_comm_groups(groups_file, traces.ranks) if groups_file else {}
-    batches, kept = choose(match_collectives(traces, groups), choice, together=together)
-    algorithms: dict[Job, Template] = {}
-    for job in (job for batch in batches for job in batch.jobs):
-        if job in algorithms:
-            continue
-        result = synthesize(
-            topology,
-            job.collectives(npus.tolist(), relay=relay),
-            chunks=chunks,
-            seed=seed,
-            threads=threads,
-            latency_model=latency_model,
-            switching=switching,
-            progress=progress,
-            method=method,
-        )
-        algorithms[job] = _template(job, result)
-    first_tags = _number_tags(traces, batches, algorithms)
-    return Lowering(traces, topology, groups_file, batches, algorithms, dict(kept), first_tags)
+
+    def work(report: Tracker) -> Lowering:
+        network = as_topology(topology)
+        traces = workload if isinstance(workload, Workload) else load_workload(workload)
+        npus = network.members.tolist()
+        if traces.ranks > len(npus):
+            raise InputError(
+                f"{traces.files.name} has {traces.ranks} ranks, but {network.name} "
+                f"only {len(npus)} NPUs"
+            )
+        groups_file = _comm_group_file(traces, comm_group)
+        groups = load_comm_groups(groups_file, traces.ranks) if groups_file else {}
+        batches, kept = choose(match_collectives(traces, groups), choice, together=together)
+        jobs = dict.fromkeys(job for batch in batches for job in batch.jobs)
+        algorithms: dict[Job, Template] = {}
+        for number, job in enumerate(jobs, start=1):
+            report.begin_step(f"{number} of {len(jobs)}: {job.kind} of {format_size(job.size)}")
+            result = synthesize(
+                network,
+                job.collectives(npus, relay=relay),
+                chunks=chunks,
+                seed=seed,
+                threads=threads,
+                latency_model=latency_model,
+                switching=switching,
+                progress=report,
+                method=method,
+            )
+            algorithms[job] = _template(job, result)
+        first_tags = _number_tags(traces, batches, algorithms)
+        return Lowering(traces, network, groups_file, batches, algorithms, dict(kept), first_tags)
+
+    return run(work, progress)
 
 
 def _comm_group_file(traces: Workload, given: str | os.PathLike[str] | None) -> Path | None:

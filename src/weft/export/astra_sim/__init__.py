@@ -39,6 +39,7 @@ from weft.export.astra_sim._traces import (
     write_workload,
 )
 from weft.formats.chakra._columns import TAGS
+from weft.progress import interruptible
 from weft.topology import Topology
 from weft.units import PS_PER_NS
 
@@ -125,6 +126,7 @@ class Bundle:
         }
 
 
+@interruptible
 def export(
     algorithm: Algorithm,
     folder: str | Path,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -196,7 +195,9 @@ def _file_for(problem: Problem, rhythm: _Rhythm) -> UnnamedFile:
     needed += topology.links * (56 + 4 * (rhythm.longest_lag + 1)) + rhythm.rounds * 8
     folder = None
     if log > _IN_MEMORY:
-        folder = problem.scratch or Path(tempfile.gettempdir())
+        from tempfile import gettempdir  # seldom needed
+
+        folder = problem.scratch or Path(gettempdir())
         _check_disk(folder, log)
     check_fits(f"{demand.kind} on {topology.name}", needed + (log if folder is None else 0))
     return UnnamedFile(folder)
