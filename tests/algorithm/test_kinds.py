@@ -17,6 +17,7 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.engine import simulate
 from weft.errors import FormatError, InputError
+from weft.formats import write
 from weft.formats.store._layout import Arrays
 from weft.formats.store.kinds import KINDS, StoredKind, Taken, context
 from weft.judge import verify
@@ -119,13 +120,13 @@ def test_what_only_says_it_is_of_the_kind_is_refused(relay: Algorithm) -> None:
 
 
 def test_it_is_stored(relay: Algorithm, tmp_path: Path) -> None:
-    relay.save(tmp_path / "a.weft")
+    write(relay, tmp_path / "a.weft")
     loaded = weft.load(tmp_path / "a.weft")
     assert vars(loaded.rows) == vars(relay.rows)
     assert type(loaded.rows) is RelayRows
     assert loaded.time == relay.time
     assert verify(loaded)
-    relay.save(tmp_path / "traces")
+    write(relay, tmp_path / "traces")
     listed = weft.load(tmp_path / "traces")
     assert np.array_equal(listed.transfers.dst, relay.transfers.dst)
     assert verify(listed)
@@ -136,11 +137,11 @@ def test_without_judge_and_store_it_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown kind of rows 'relay'"):
         verify(algorithm)
     with pytest.raises(InputError, match="unknown kind of rows 'relay'"):
-        algorithm.save(tmp_path / "a.weft")
+        write(algorithm, tmp_path / "a.weft")
 
 
 def test_a_store_of_a_kind_that_is_not_known_is_refused(relay: Algorithm, tmp_path: Path) -> None:
-    relay.save(tmp_path / "a.weft")
+    write(relay, tmp_path / "a.weft")
     entry = KINDS[RelayRows.kind]
     KINDS.remove(RelayRows.kind)
     try:

@@ -84,7 +84,9 @@ def test_more_trials_are_never_worse(case: Case) -> None:
 )
 def test_more_trials_are_never_worse_on_switches(kind: str, alternate: int) -> None:
     network = load_topology("switch:4" if alternate > 1 else "ring:3*switch:2")
-    network.bandwidth[::2] *= alternate
+    bandwidth = network.bandwidth.copy()
+    bandwidth[::2] *= alternate
+    network = replace(network, bandwidth=bandwidth)
     demand = Collective.of(kind, network.members, 1 << 30, alternate if alternate > 1 else 3)
     model, seed = ("pipelined", 1) if alternate > 1 else ("blocking", 0)
     times = trial_times(Case(network, demand, CostModel(model), seed))

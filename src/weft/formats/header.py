@@ -227,8 +227,8 @@ def read_header(
     if header.routes is not None and cost is None:
         raise InputError("a timed algorithm needs a topology, routes and a cost model")
     timing = None
-    if topology is not None and not (rows.timed and (cost is None or header.routes is None)):
-        timing = Timing(topology, cost or CostModel(), routes)
+    if topology is not None and cost is not None and (header.routes or not rows.timed):
+        timing = Timing(topology, cost, routes)
     return Algorithm(demands, rows, timing, provenance)
 
 
