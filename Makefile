@@ -3,7 +3,7 @@
 # make test-cpp  the kernels' own tests, which need no Python
 # make sanitize  the same under the address, undefined-behaviour and thread sanitizers
 # make format ruff and clang-format over everything
-# make lint   ruff, clang-format, the stub of the core, mypy, and who imports whom, and whether the stub is that of the core
+# make lint   ruff, clang-format, mypy, who imports whom, and whether the stub is that of the core
 # make stub   the types of the core, after a change of its bindings
 # make bench  figures beside the published ones
 # make bench-scale  time and memory up to a million NPUs; writes docs/scaling.md (a quarter of an hour)
