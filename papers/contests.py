@@ -1,4 +1,4 @@
-"""Weft's answer beside classical ones on many networks: `weft.compare`, a row a network."""
+"""Weft's answer beside classical ones on many networks: `weft.compare`, a row per network."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def contest(
     Parameters
     ----------
     chunks
-        A number of chunks a share for all of them, instead of what suits each best.
+        A number of chunks per share for all of them, instead of what suits each best.
     """
     cost = cost or CostModel()
     plan = Plan(list(demands), [chunks] * len(demands))

@@ -75,7 +75,7 @@ def rows_at_once(side: int, counts: Sequence[int]) -> list[Case]:
 
 
 def switches(counts: Sequence[int]) -> list[Case]:
-    """All-to-All, boxes of 8 on a fast switch, a slower one a rail."""
+    """All-to-All, boxes of 8 on a fast switch, a slower one per rail."""
     return [
         Case(
             f"{npus} NPUs",
@@ -89,7 +89,7 @@ def switches(counts: Sequence[int]) -> list[Case]:
 
 
 def all_to_alls(specs: Sequence[str]) -> list[Case]:
-    """All-to-All among all, 1 MiB and one chunk a pair."""
+    """All-to-All among all, 1 MiB and one chunk per pair."""
     cases = []
     for spec in specs:
         network = load_topology(spec)
@@ -122,7 +122,7 @@ def irregular(seeds: int) -> list[Case]:
 
 
 def torn(width: int, height: int, seeds: int) -> list[Case]:
-    """All-to-All, 1 MiB and one chunk a pair, on meshes without a tenth of their connections."""
+    """All-to-All, 1 MiB and one chunk per pair, on meshes without a tenth of their connections."""
     npus = width * height
     demands = [Collective.of("all-to-all", range(npus), npus * MIB)]
     return [
@@ -194,8 +194,8 @@ def setups(quick: bool) -> list[Setup]:
         _setup(
             "switch",
             "Heterogeneous 2D switch",
-            "All-to-All, 1 MiB and one chunk a pair: boxes of 8 on a switch of 400 GB/s, a switch "
-            "of 50 GB/s a rail.",
+            "All-to-All, 1 MiB and one chunk per pair: boxes of 8 on a switch of 400 GB/s, a switch "
+            "of 50 GB/s per rail.",
             switches((16,) if quick else (16, 32, 64, 128)),
         ),
         Setup(all_to_alls(meshes[:1] if quick else meshes), run_case, _scaling),
@@ -270,7 +270,7 @@ def _scaling(found: Sequence[Contest]) -> Experiment:
     return Experiment(
         "synthesis",
         "All-to-All at scale",
-        "All-to-All among all NPUs, 1 MiB and one chunk a pair. PCCL's 11.68 min are published; "
+        "All-to-All among all NPUs, 1 MiB and one chunk per pair. PCCL's 11.68 min are published; "
         "its network is not known to us.",
         [Table("Seconds of synthesis:", columns, rows)],
         Lines(
@@ -289,11 +289,11 @@ def _scaling(found: Sequence[Contest]) -> Experiment:
 def _meshes(extent: Extent) -> Setup:
     specs = ("mesh:6x6", "mesh:10x10", "mesh:20x20", "mesh:24x24", "mesh:10x10x10")
     cases = all_to_alls(specs[: (2, 4, 5)[extent]])
-    return _setup("meshes", "All-to-All, 1 MiB and one chunk a pair", "", cases, "PCCL")
+    return _setup("meshes", "All-to-All, 1 MiB and one chunk per pair", "", cases, "PCCL")
 
 
 def _switches(extent: Extent) -> Setup:
-    title = "All-to-All, 1 MiB a pair: boxes of 8 on a 400 GB/s switch, a 50 GB/s switch a rail"
+    title = "All-to-All, 1 MiB per pair: boxes of 8 on a 400 GB/s switch, a 50 GB/s switch per rail"
     return _setup("switches", title, "", switches((256,) if extent >= Extent.USUAL else ()))
 
 
@@ -307,7 +307,7 @@ def _scattered(extent: Extent) -> Setup:
 
 
 def _torn(extent: Extent) -> Setup:
-    title = "Meshes without a tenth of their links, 1 MiB and one chunk a pair"
+    title = "Meshes without a tenth of their links, 1 MiB and one chunk per pair"
     return _setup("torn", title, "", torn(16, 32, 3 if extent >= Extent.LONG else 1))
 
 

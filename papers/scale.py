@@ -1,7 +1,7 @@
 """How time and memory grow: All-Gather on meshes and tori, and what symmetry adds to it.
 
 Every row is `weft synth` in a process of its own, which synthesizes, verifies, bounds and stores;
-then `weft verify` in another, which judges what is in the store. Chunks of 1 MiB, one an NPU (one a
+then `weft verify` in another, which judges what is in the store. Chunks of 1 MiB, one per NPU (one per
 pair in All-to-All), links of 50 GiB/s and 0.5 us.
 """
 
@@ -37,7 +37,7 @@ HEADINGS = (
     "all of `weft synth` s",
     "peak",
     "stored",
-    "B a transfer",
+    "B per transfer",
     "`weft verify` s",
     "peak",
     "of the bound",

@@ -58,7 +58,7 @@ def measure(case: tuple[str, int]) -> Row:
 def traces(_: object) -> Setup:
     """Rings of NPUs whose time in ASTRA-sim is known."""
     title = "A ring, 50 GB/s (2^30) and 500 ns, start of the process included; best of three"
-    columns = ("what", "ranks", "nodes", "makespan ns", "ASTRA-sim s", "Weft s", "bytes a node")
+    columns = ("what", "ranks", "nodes", "makespan ns", "ASTRA-sim s", "Weft s", "bytes per node")
     return one_table("traces", title, columns, MEASURED_S, measure)
 
 

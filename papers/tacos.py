@@ -103,7 +103,7 @@ _TITLES = {"all-reduce": "All-Reduce", "all-gather": "All-Gather"}
 
 @dataclass(frozen=True)
 class Speed:
-    """A synthesis whose time is taken, one chunk an NPU, and what TACOS takes for it."""
+    """A synthesis whose time is taken, one chunk per NPU, and what TACOS takes for it."""
 
     spec: str
     kind: str = "all-gather"
@@ -170,7 +170,7 @@ def _speed_setup(speeds: Sequence[Speed]) -> Setup:
         return Experiment(
             "synthesis",
             "Synthesis time",
-            "1 GiB, one chunk an NPU, the quickest of five runs (of two from a thousand NPUs on). "
+            "1 GiB, one chunk per NPU, the quickest of five runs (of two from a thousand NPUs on). "
             "TACOS: its public code on a two-core machine, but for the published 1.08 s, whose "
             "network is not known to us; ours for it is a mesh with two rates.",
             [Table("Seconds of synthesis:", columns + more, rows)],
@@ -235,7 +235,7 @@ def speed(_: object) -> Setup:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         return "mesh:64x64", model, timed.run.synthesis_s, timed.whole_s, ratio(timed.run), peak
 
-    title = "Synthesis at 4096 NPUs: All-Gather, 1 GiB, one chunk an NPU, 50 GiB/s and 0.5 us"
+    title = "Synthesis at 4096 NPUs: All-Gather, 1 GiB, one chunk per NPU, 50 GiB/s and 0.5 us"
     columns = ("what", "α", "Weft s", "with bound and proof s", "over bound", "peak GiB")
     return one_table("speed", title, columns, MODELS, row)
 
@@ -249,7 +249,7 @@ def tori(_: object) -> Setup:
         gather = partial(synthesize, network, "all-gather", "1GiB", chunks=1, latency_model=model)
         return spec, model, *(ratio(gather(seed=seed)) for seed in range(3))
 
-    title = "Tori, one chunk an NPU, three seeds: TACOS reached x1.0625, x1.016 and x1.0"
+    title = "Tori, one chunk per NPU, three seeds: TACOS reached x1.0625, x1.016 and x1.0"
     specs = ("torus:8x8", "torus:16x16", "torus:8x8x8")
     cases = product(specs, MODELS)
     return one_table("tori", title, ("torus", "α", "seed 0", "seed 1", "seed 2"), cases, row)

@@ -130,7 +130,7 @@ BUILDERS = (
         "torus",
         "torus:4x4",
         grid,
-        "Rings in every dimension: `torus:4x4x8`. It looks alike from every NPU. The picture "
+        "Rings in every dimension: `torus:4x4x8`. It is vertex-transitive. The picture "
         "shows the beginnings of links that go round.",
     ),
     Entry(
@@ -262,7 +262,7 @@ REAL = """
 
 A number of boxes follows the name: `h100:4`; without one there is one box. Speeds are the
 machine's; `--bandwidth` and `--latency` take one value for all links. GPUs are numbered box by
-box, switches after them: first one a box, then network cards, then those between boxes.
+box, switches after them: first one per box, then network cards, then those between boxes.
 """
 
 
