@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tests.cli.command import weft
 
 DOCS = Path(__file__).parent.parent / "docs"
+DATA = Path(__file__).parent / "data"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -72,3 +74,51 @@ def test_the_figure_of_the_readme_shows_its_demo() -> None:
     drawn = re.findall(r">([\d.]+) ms, x", (DOCS / "figures" / "link_use.svg").read_text())
     assert printed is not None
     assert drawn[1] == f"{float(printed[1]):.2f}"
+
+
+README = (DOCS.parent / "README.md").read_text()
+SECONDS = re.compile(r"[\d.]+ s ")
+GROUPS = """\
+- {collective: all-reduce, size: 1MiB, group: 0-7}
+- {collective: all-gather, size: 1MiB, group: 8-15}
+"""
+
+
+def test_the_readme_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE):
+        exec(block, {})
+
+
+SHOWN = [
+    block.removeprefix("$ ").split("\n", 1)
+    for block in re.findall(r"^```console\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+]
+DEMO = re.search(r"^\t\$\(BIN\)/(weft .*)", (DOCS.parent / "Makefile").read_text(), re.MULTILINE)
+PRINTED = re.search(r"ends with:\n\n```\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize(("line", "shown"), [*SHOWN, (DEMO[1], PRINTED[1])])
+def test_what_the_readme_shows_is_what_is_printed(
+    line: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    printed = weft(*shlex.split(line)[1:]).stdout
+    lines = [
+        [SECONDS.sub("", row).rstrip() for row in text.split("\n")] for text in (printed, shown)
+    ]
+    assert [row for row in lines[0] if row] == [row for row in lines[1] if row]
+
+
+@pytest.mark.parametrize(
+    "block", re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+)
+def test_commands_of_the_readme(block: str, tmp_path: Path) -> None:
+    (tmp_path / "groups.yaml").write_text(GROUPS)
+    shutil.copy(DATA / "msccl" / "ar_ring_8.xml", tmp_path / "allreduce.xml")
+    shutil.copytree(DATA / "astra" / "ag_ring_8", tmp_path / "ring")
+    for line in block.splitlines():
+        command, *args = shlex.split(line, comments=True)
+        if command == "weft":
+            done = weft(*args, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, ""), (line, done.stdout, done.stderr)
