@@ -49,6 +49,8 @@ def run_python(args: list[str], folder: Path) -> str:
         "compare.md",
         "extending.md",
         "groups.md",
+        "index.md",
+        "json.md",
         "language.md",
         "msccl.md",
         "mscclpp.md",
