@@ -11,7 +11,7 @@ from weft import _core
 from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
 from weft.errors import InputError
 from weft.judge.verdict import Verdict
-from weft.judge.wording import word
+from weft.judge.wording import word_row
 from weft.topology.model import Topology
 from weft.units import format_size
 
@@ -38,7 +38,7 @@ def judge_table(algorithm: Algorithm) -> Verdict:
             f"judging this algorithm would take {format_size(found.other)} for the sets of "
             "contributions in its places; the judge uses up to 8GiB"
         )
-    text, kind = word(found, algorithm)
+    text, kind = word_row(found, algorithm)
     if found.row >= 0 or found.chunk < 0:
         return Verdict(False, text, kind, found.row if found.row >= 0 else None)
     return Verdict(False, text, kind, chunk=found.chunk, npu=found.npu)
