@@ -14,6 +14,7 @@ from weft.algorithm.rows import CompactRows
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.ragged import lengths_of, offsets_of, places
+from weft.topology.links import links_between
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 
@@ -112,13 +113,11 @@ class RepairedRows(Patched):
         src, dst = moves.moved(self.base.src[rows], by), moves.moved(self.base.dst[rows], by)
         piece = self.base.chunk[rows].astype(np.int64)
         keys = (by * pieces + piece) * npus + dst
-        present = np.zeros(npus, dtype=bool)
-        present[topology.members] = True
         lost = missing_deliveries(self.base, topology, pieces)
-        there = np.flatnonzero(present[by] & present[dst] & ~np.isin(keys, lost))
-        chunk = np.concatenate(
-            [ranks_of(topology)[by[there]] * pieces + piece[there], self.chunk[patch]]
-        )
+        left = topology.ranks >= 0
+        there = np.flatnonzero(left[by] & left[dst] & ~np.isin(keys, lost))
+        owner = topology.ranks[by[there]]
+        chunk = np.concatenate([owner * pieces + piece[there], self.chunk[patch]])
         link = np.concatenate([links_between(topology, src[there], dst[there]), self.link[patch]])
         start = np.concatenate([self.base.start[rows[there]], self.start[patch]])
         return self._turned(algorithm, chunk.astype(np.int32), link.astype(np.int32), start)
@@ -172,19 +171,8 @@ def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> 
         found.append(np.unique(below * npus + np.repeat(by, lengths_of(children[0], row))))
     row, by = np.divmod(np.unique(np.concatenate(found)), npus)
     dst = moves.moved(base.dst[row], by)
-    left = np.zeros(npus, dtype=bool)
-    left[topology.members] = True
-    real = left[by] & left[dst]
+    real = (topology.ranks[by] >= 0) & (topology.ranks[dst] >= 0)
     return np.sort(((by * pieces + base.chunk[row]) * npus + dst)[real])
-
-
-def links_between(topology: Topology, src: NDArray[Any], dst: NDArray[Any]) -> Numbers:
-    """The link from each of `src` to each of `dst`; -1 where there is none."""
-    keys = topology.src.astype(np.int64) * topology.nodes + topology.dst
-    order = np.argsort(keys)
-    wanted = src.astype(np.int64) * topology.nodes + dst
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][place] == wanted, order[place], -1)
 
 
 def crossing_failed(
@@ -224,13 +212,6 @@ def topology_of(algorithm: Algorithm) -> Topology:
 
 def moves_of(algorithm: Algorithm) -> Translations:
     return Translations.of(topology_of(algorithm).require_whole())
-
-
-def ranks_of(topology: Topology) -> Numbers:
-    """The rank of each NPU that is left."""
-    rank = np.full(topology.npus, -1, dtype=np.int64)
-    rank[topology.members] = np.arange(len(topology.members))
-    return rank
 
 
 def _durations(algorithm: Algorithm, chunk: NDArray[np.int32], link: NDArray[np.int32]) -> Numbers:

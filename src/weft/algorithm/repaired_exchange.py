@@ -9,18 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm.durations import of_rows
-from weft.algorithm.repaired import (
-    Patched,
-    crossing_failed,
-    links_between,
-    moves_of,
-    ranks_of,
-    topology_of,
-)
+from weft.algorithm.repaired import Patched, crossing_failed, moves_of, topology_of
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.transfers import Transfers
 from weft.collective import Collective
 from weft.errors import InputError
+from weft.topology.links import links_between
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 
@@ -112,7 +106,7 @@ def demand_chunks(keys: Numbers, topology: Topology, demand: Collective) -> Numb
     """
     pair, piece = np.divmod(keys, demand.chunks_per_share)
     src, dst = np.divmod(pair, topology.npus)
-    rank = ranks_of(topology)
+    rank = topology.ranks
     number = (rank[src] * demand.ranks + rank[dst]) * demand.chunks_per_share + piece
     return np.where((rank[src] >= 0) & (rank[dst] >= 0), number, -1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 from weft.documents import PlacedError, Words
 from weft.errors import InputError, TopologyError
 from weft.quoting import quoted
+from weft.topology.checks import check_dimensions
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
-from weft.topology.model import Topology, check_dimensions
+from weft.topology.model import Topology
 from weft.units import (
     MAX_BANDWIDTH,
     MAX_LATENCY_PS,
@@ -161,9 +163,9 @@ def _from_links(record: TopologyFile, links: list[Link]) -> Table:
     rows: list[tuple[int, int, int, int, int]] = []
     for i, link in enumerate(links):
         if link.bandwidth not in rates:
-            rates[link.bandwidth] = _rate(record, link, i)
+            rates[link.bandwidth] = _speed(record, link, i, "bandwidth")
         if link.latency not in delays:
-            delays[link.latency] = _delay(record, link, i)
+            delays[link.latency] = _speed(record, link, i, "latency")
         src, dst = _node(record, link.src, i, "src"), _node(record, link.dst, i, "dst")
         speed = rates[link.bandwidth], delays[link.latency]
         rows.append((src, dst, *speed, i))
@@ -173,29 +175,25 @@ def _from_links(record: TopologyFile, links: list[Link]) -> Table:
     return table[0], table[1], table[2], table[3], table[4]
 
 
-def _rate(record: TopologyFile, link: Link, i: int) -> int:
-    value = record.bandwidth if link.bandwidth is None else link.bandwidth
-    if value is None:
-        raise PlacedError(f"link {i} has no bandwidth; give it one such as 50GB/s", ("links", i))
-    path = ("bandwidth",) if link.bandwidth is None else ("links", i, "bandwidth")
-    try:
-        return parse_bandwidth(str(value))
-    except InputError:
-        raise PlacedError(
-            f"link {i} has bandwidth {quoted(value)}; expected a positive rate such as 50GB/s", path
-        ) from None
+_EXPECTED: dict[str, tuple[Callable[[str], int], str, str]] = {
+    "bandwidth": (parse_bandwidth, "a positive rate", "50GB/s"),
+    "latency": (parse_latency, "a time from 0", "0.5us"),
+}
 
 
-def _delay(record: TopologyFile, link: Link, i: int) -> int:
-    value = record.latency if link.latency is None else link.latency
+def _speed(record: TopologyFile, link: Link, i: int, what: str) -> int:
+    """The bandwidth or latency of link i, its own or that of all links that say none."""
+    parse, expected, example = _EXPECTED[what]
+    own: Quantity | None = getattr(link, what)
+    value = getattr(record, what) if own is None else own
     if value is None:
-        raise PlacedError(f"link {i} has no latency; give it one such as 0.5us", ("links", i))
-    path = ("latency",) if link.latency is None else ("links", i, "latency")
+        raise PlacedError(f"link {i} has no {what}; give it one such as {example}", ("links", i))
     try:
-        return parse_latency(str(value))
+        return parse(str(value))
     except InputError:
         raise PlacedError(
-            f"link {i} has latency {quoted(value)}; expected a time from 0 such as 0.5us", path
+            f"link {i} has {what} {quoted(value)}; expected {expected} such as {example}",
+            (what,) if own is None else ("links", i, what),
         ) from None
 
 

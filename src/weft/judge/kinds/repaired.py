@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, RepairedRows, SymmetricRows, Timing
+from weft.algorithm.durations import over_links
 from weft.algorithm.repaired import Patched
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -15,6 +16,7 @@ from weft.judge.kinds.symmetric import judge_symmetric
 from weft.judge.table import LISTED, judge_table, link_at_removed, malformed_column
 from weft.judge.translations import apart, moved
 from weft.judge.verdict import Verdict
+from weft.topology.links import links_between
 from weft.topology.model import Topology
 
 Numbers = NDArray[np.int64]
@@ -118,19 +120,14 @@ def unlike_before(topology: Topology) -> str | None:
 
 def _keys(topology: Topology) -> Numbers:
     """Ends and speeds of each link."""
-    return np.stack([topology.src, topology.dst, topology.bandwidth, topology.latency]).astype(
-        np.int64
-    )
+    return np.stack(topology.columns).astype(np.int64)
 
 
 def end_of_base(base: SymmetricRows, whole: Topology, longest: int) -> int:
     """When the last row of the base ends, of chunks that are all of one size."""
-    taken = _core.serialization(longest, whole.bandwidth) + whole.latency
-    ends = whole.src.astype(np.int64) * whole.npus + whole.dst
-    order = np.argsort(ends)
     # The base has been judged: every row of it goes over a link.
-    link = order[np.searchsorted(ends[order], base.src.astype(np.int64) * whole.npus + base.dst)]
-    return int((base.start + taken[link]).max())
+    link = links_between(whole, base.src, base.dst)
+    return int((base.start + over_links(whole, longest)[link]).max())
 
 
 def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | None:
@@ -163,8 +160,7 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
             at = moved(grid, np.full(len(owners), dst), owners)
             found.append(np.stack([owners, np.full(len(owners), piece), at]))
     owner, piece, npu = np.concatenate([np.empty((3, 0), dtype=np.int64), *found], axis=1)
-    rank = np.full(npus, -1, dtype=np.int64)
-    rank[topology.members] = np.arange(len(topology.members))
+    rank = topology.ranks
     left = (rank[owner] >= 0) & (rank[npu] >= 0)
     return np.sort(((rank[owner] * pieces + piece) * npus + npu)[left])
 
@@ -172,13 +168,10 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
 def failed_sources(topology: Topology) -> dict[int, Numbers]:
     """Where links that failed began, by how far they led."""
     whole = topology.require_whole()
-    there = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
-    failed: dict[int, list[int]] = {}
-    for src, dst in zip(whole.src.tolist(), whole.dst.tolist(), strict=True):
-        if (src, dst) not in there:
-            step = int(apart(topology.dimensions, np.array([src]), np.array([dst]))[0])
-            failed.setdefault(step, []).append(src)
-    return {step: np.array(found, dtype=np.int64) for step, found in failed.items()}
+    failed = np.flatnonzero(links_between(topology, whole.src, whole.dst) < 0)
+    src = whole.src[failed].astype(np.int64)
+    steps = apart(topology.dimensions, src, whole.dst[failed])
+    return {int(step): src[steps == step] for step in np.unique(steps)}
 
 
 def _judge_patch(

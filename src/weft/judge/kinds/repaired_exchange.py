@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from weft import _core
 from weft.algorithm import Algorithm, RepairedExchange, Routes, SymmetricRows, Transfers
+from weft.algorithm.durations import of_rows
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
 from weft.judge.kinds import Progress, judges
@@ -92,8 +92,7 @@ def _judge_patch(
     demand, topology = algorithm.demands[0], algorithm.require_timing().topology
     share, piece = np.divmod(chunk, demand.chunks_per_share)
     target = moved(topology.dimensions, share, source)
-    rank = np.full(topology.npus, -1, dtype=np.int64)
-    rank[topology.members] = np.arange(len(topology.members))
+    rank = topology.ranks
     left = (rank[source] >= 0) & (rank[target] >= 0)
     source, target, piece = source[left], target[left], piece[left]
     place = rank[target] * demand.chunks_per_share + piece
@@ -121,18 +120,9 @@ def _judge_patch(
         np.zeros(len(which), dtype=np.bool_),
         rows.link,
         rows.start - begin,
-        rows.start - begin + _taken(topology, sizes[which], rows.link),
+        rows.start - begin + of_rows(topology, sizes, which, rows.link),
     )
     timing = replace(algorithm.require_timing(), routes=Routes.of_links(topology.links))
     verdict = judge_table(Algorithm((pairs,), transfers, timing))
     text = f"of the patch: {verdict.violation}"
     return verdict if verdict else Verdict(False, text, verdict.kind, verdict.row)
-
-
-def _taken(topology: Topology, sizes: Numbers, link: NDArray[np.int32]) -> Numbers:
-    """How long chunks of these sizes take over these links."""
-    result = topology.latency[link]
-    for size in np.unique(sizes).tolist():
-        mine = sizes == size
-        result[mine] += _core.serialization(size, topology.bandwidth)[link[mine]]
-    return result

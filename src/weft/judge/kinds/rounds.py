@@ -38,8 +38,6 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None
         min(topology.npus * len(chunks) // 8, (os.cpu_count() or 1) * _BYTES_A_CORE)
         + 64 * (topology.links + len(chunks)),
     )
-    present = np.zeros(topology.npus, dtype=np.uint8)
-    present[topology.members] = 1
     with rows.reading() as log:
         found = _core.judge_rounds(
             topology.core,
@@ -48,7 +46,7 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None
             _core.RoundParts(
                 bytes=chunks.bytes,
                 owner=_owners(algorithm),
-                present=present,
+                present=(topology.ranks >= 0).astype(np.uint8),
                 twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
             ),
             sums=sums,

@@ -118,11 +118,9 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     if time + len(lost) * int(duration.max(initial=0)) >= CLOCK_PS:
         return None
     hold = duration if problem.cost.latency_model == "blocking" else push
-    rank = np.zeros(npus, dtype=np.int64)
-    rank[topology.members] = np.arange(len(topology.members))
     piece, npu = np.divmod(lost, npus)
     owner, piece = np.divmod(piece, pieces)
-    chunk = (rank[owner] * pieces + piece).astype(np.int32)
+    chunk = (topology.ranks[owner] * pieces + piece).astype(np.int32)
     order = np.lexsort((chunk, npu))
     offsets = offsets_of(np.bincount(npu, minlength=npus))
     problem.planning("repair", len(lost))
