@@ -93,7 +93,7 @@ class RepairedRows(Patched):
 
     def time(self, algorithm: Algorithm) -> int:
         kind = algorithm.demands[0].kind
-        gathered = int((self.start + _durations(algorithm, self.chunk, self.link)).max())
+        gathered = int((self.start + durations_of(algorithm, self.chunk, self.link)).max())
         if kind == "all-gather":
             return gathered
         turned = self.turned_at(algorithm)
@@ -120,39 +120,26 @@ class RepairedRows(Patched):
         chunk = np.concatenate([owner * pieces + piece[there], self.chunk[patch]])
         link = np.concatenate([links_between(topology, src[there], dst[there]), self.link[patch]])
         start = np.concatenate([self.base.start[rows[there]], self.start[patch]])
-        return self._turned(algorithm, chunk.astype(np.int32), link.astype(np.int32), start)
+        return self._turned(algorithm, chunk, link, start)
 
     def _turned(
-        self,
-        algorithm: Algorithm,
-        chunk: NDArray[np.int32],
-        link: NDArray[np.int32],
-        start: Numbers,
+        self, algorithm: Algorithm, chunk: Numbers, link: Numbers, start: Numbers
     ) -> Transfers:
         """Rows of the All-Gather as those of the collective, in order of start."""
         topology, kind = topology_of(algorithm), algorithm.demands[0].kind
-        size = _durations(algorithm, chunk, link)
-        halves: list[tuple[NDArray[Any], Numbers, bool]] = []  # link, start, reduce
+        taken = durations_of(algorithm, chunk, link)
+        halves: list[tuple[Numbers, Numbers, bool]] = []  # link, start, reduce
         turned = 0
         if kind != "all-gather":
             turned = self.turned_at(algorithm)
             twin = links_between(topology, topology.dst[link], topology.src[link])
-            halves.append((twin, turned - start - size, True))
+            halves.append((twin, turned - start - taken, True))
         if kind != "reduce-scatter":
             halves.append((link, turned + start, False))
-        lane = np.concatenate([link for link, _, _ in halves]).astype(np.int32)
-        begin = np.concatenate([start for _, start, _ in halves])
-        order = np.argsort(begin, kind="stable")
+        lane, begin = (np.concatenate(column) for column in list(zip(*halves, strict=True))[:2])
         adds = np.repeat([adds for _, _, adds in halves], len(chunk))
-        return Transfers(
-            np.tile(chunk, len(halves))[order],
-            topology.src[lane[order]],
-            topology.dst[lane[order]],
-            adds[order],
-            lane[order],
-            begin[order],
-            (begin + np.tile(size, len(halves)))[order],
-        )
+        end = begin + np.tile(taken, len(halves))
+        return Transfers.over_links(topology, np.tile(chunk, len(halves)), lane, adds, begin, end)
 
 
 def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers:
@@ -214,5 +201,7 @@ def moves_of(algorithm: Algorithm) -> Translations:
     return Translations.of(topology_of(algorithm).require_whole())
 
 
-def _durations(algorithm: Algorithm, chunk: NDArray[np.int32], link: NDArray[np.int32]) -> Numbers:
-    return of_rows(topology_of(algorithm), algorithm.demands[0].piece_bytes, chunk, link)
+def durations_of(algorithm: Algorithm, chunk: NDArray[Any], link: NDArray[Any]) -> Numbers:
+    """How long these chunks take over these links."""
+    sizes = algorithm.demands[0].piece_bytes  # of one buffer; in an All-to-All each NPU has its own
+    return of_rows(topology_of(algorithm), sizes, chunk % len(sizes), link)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.durations import of_rows
-from weft.algorithm.repaired import Patched, crossing_failed, moves_of, topology_of
-from weft.algorithm.symmetric import SymmetricRows
+from weft.algorithm.repaired import Patched, crossing_failed, durations_of, moves_of, topology_of
+from weft.algorithm.symmetric import SymmetricRows, check_numbers
 from weft.algorithm.transfers import Transfers
 from weft.collective import Collective
-from weft.errors import InputError
 from weft.topology.links import links_between
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
 
 Numbers = NDArray[np.int64]
-
-_MOST_NUMBERS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,18 +48,14 @@ class RepairedExchange(Patched):
         return self.count
 
     def time(self, algorithm: Algorithm) -> int:
-        return int((self.start + _durations(algorithm, self.chunk, self.link)).max(initial=0))
+        return int((self.start + durations_of(algorithm, self.chunk, self.link)).max(initial=0))
 
     def _listed(
         self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
     ) -> Transfers:
         """Some rows of the base, each moved by an NPU, and some of the patch, in order of start."""
         topology, moves, demand = topology_of(algorithm), moves_of(algorithm), algorithm.demands[0]
-        if demand.chunk_count > _MOST_NUMBERS:
-            raise InputError(
-                f"{demand.kind} among {demand.ranks} NPUs has {demand.chunk_count:,} chunks; rows "
-                f"name at most {_MOST_NUMBERS:,}"
-            )
+        check_numbers(demand)
         keys = moved_chunks(self.base, moves, demand.chunks_per_share, rows, by)
         there = np.flatnonzero(~np.isin(keys, lost_chunks(self.base, topology, demand)))
         rows, by = rows[there], by[there]
@@ -71,17 +63,9 @@ class RepairedExchange(Patched):
         chunk = np.concatenate([demand_chunks(keys[there], topology, demand), self.chunk[patch]])
         link = np.concatenate([links_between(topology, src, dst), self.link[patch]])
         start = np.concatenate([self.base.start[rows], self.start[patch]])
-        order = np.argsort(start, kind="stable")
-        chunk, link, start = chunk[order], link[order].astype(np.int32), start[order]
-        return Transfers(
-            chunk.astype(np.int32),
-            topology.src[link],
-            topology.dst[link],
-            np.zeros(len(chunk), dtype=np.bool_),
-            link,
-            start,
-            start + _durations(algorithm, chunk, link),
-        )
+        end = start + durations_of(algorithm, chunk, link)
+        copies = np.zeros(len(chunk), dtype=np.bool_)
+        return Transfers.over_links(topology, chunk, link, copies, start, end)
 
 
 def moved_chunks(
@@ -109,8 +93,3 @@ def demand_chunks(keys: Numbers, topology: Topology, demand: Collective) -> Numb
     rank = topology.ranks
     number = (rank[src] * demand.ranks + rank[dst]) * demand.chunks_per_share + piece
     return np.where((rank[src] >= 0) & (rank[dst] >= 0), number, -1)
-
-
-def _durations(algorithm: Algorithm, chunk: Numbers, link: NDArray[np.int32]) -> Numbers:
-    sizes = algorithm.demands[0].piece_bytes
-    return of_rows(topology_of(algorithm), sizes, chunk % len(sizes), link)

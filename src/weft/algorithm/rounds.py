@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 LOG_BEGINS = 64
 """Bytes that are left free before a log in a file: for what else is to be said of it."""
-_NO_TIMES = np.empty(0, dtype=np.int64)
 MOST_PICKLED = 1 << 30
 """Bytes of a log in a file that are pickled or copied."""
 NARROW_CHUNKS = 1 << 16
@@ -177,23 +176,21 @@ class RoundLog(CompactRows):
 
     def _transfers(self, costs: _Costs, entries: _Entries) -> Transfers:
         """The rows that entries stand for, those of a Reduce-Scatter first."""
-        span = self._span(costs)
         sums, copies = costs.kind != "all-gather", costs.kind != "reduce-scatter"
-        start, end = costs.sums(entries, self.slot, span) if sums else (_NO_TIMES, _NO_TIMES)
-        back = costs.twins[entries.link] if sums else entries.link[:0]
-        order = np.lexsort((back, start))
-        begin = span if sums else 0
-        there = slice(None) if copies else slice(0)  # the log has the order of the rows
-        copy_start, copy_end = costs.copies(entries, self.slot)
-        link = np.concatenate([back[order], entries.link[there]])
+        span = self._span(costs) if sums else 0
+        halves = []  # chunk, link, start, end
+        if sums:
+            back = costs.twins[entries.link]
+            start, end = costs.sums(entries, self.slot, span)
+            order = np.lexsort((back, start))
+            halves.append((entries.chunk[order], back[order], start[order], end[order]))
+        if copies:  # the log has the order of the rows
+            start, end = costs.copies(entries, self.slot)
+            halves.append((entries.chunk, entries.link, span + start, span + end))
+        chunk, link, start, end = (np.concatenate(columns) for columns in zip(*halves, strict=True))
+        adds = np.arange(len(link)) < len(entries.link) * sums
         return Transfers(
-            np.concatenate([entries.chunk[order], entries.chunk[there]]),
-            costs.topology.src[link],
-            costs.topology.dst[link],
-            np.arange(len(link)) < len(order),
-            link,
-            np.concatenate([start[order], begin + copy_start[there]]),
-            np.concatenate([end[order], begin + copy_end[there]]),
+            chunk, costs.topology.src[link], costs.topology.dst[link], adds, link, start, end
         )
 
 

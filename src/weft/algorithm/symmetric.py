@@ -112,13 +112,18 @@ class SymmetricRows(CompactRows):
         place = moves.moved(share, by) * pieces + piece
         size = collective.piece_bytes[place]
         if collective.pattern.own_buffers:
-            if collective.chunk_count > _MOST_NUMBERS:
-                raise InputError(
-                    f"{collective.kind} among {collective.ranks} NPUs has "
-                    f"{collective.chunk_count:,} chunks; rows name at most {_MOST_NUMBERS:,}"
-                )
+            check_numbers(collective)
             place = by * (self.npus * pieces) + place
         return place, size
+
+
+def check_numbers(demand: Collective) -> None:
+    """Raise if there are more chunks than rows of a table can name."""
+    if demand.chunk_count > _MOST_NUMBERS:
+        raise InputError(
+            f"{demand.kind} among {demand.ranks} NPUs has {demand.chunk_count:,} chunks; rows "
+            f"name at most {_MOST_NUMBERS:,}"
+        )
 
 
 def _context(algorithm: Algorithm) -> tuple[Translations, Collective, CostModel]:

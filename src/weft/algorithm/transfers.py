@@ -21,6 +21,7 @@ from weft.values import Value
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
+    from weft.topology.model import Topology
 
 
 class Buffer(IntEnum):
@@ -176,6 +177,24 @@ class Transfers(Rows):
     dst_place: NDArray[np.int32] | None = None
     dep_offsets: NDArray[np.int64] | None = None
     deps: NDArray[np.int64] | None = None
+
+    @classmethod
+    def over_links(
+        cls,
+        topology: Topology,
+        chunk: NDArray[Any],
+        link: NDArray[Any],
+        reduce: NDArray[np.bool_],
+        start: NDArray[np.int64],
+        end: NDArray[np.int64],
+    ) -> Transfers:
+        """Timed rows that cross one link each, in order of start."""
+        order = np.argsort(start, kind="stable")
+        lane = link[order].astype(np.int32)
+        ends = topology.src[lane], topology.dst[lane]
+        return cls(
+            chunk[order].astype(np.int32), *ends, reduce[order], lane, start[order], end[order]
+        )
 
     def __len__(self) -> int:
         return len(self.chunk)

@@ -48,11 +48,9 @@ def _malformed_columns(transfers: Transfers) -> str | None:
     """What is wrong with the shapes of the columns, if anything."""
     columns = transfers.columns()
     for name, column in columns.items():
-        if (wrong := malformed_column(name, column, COLUMN_TYPES[name])) is not None:
+        length = None if name == "deps" else len(transfers) + (name == "dep_offsets")
+        if (wrong := malformed_column(name, column, COLUMN_TYPES[name], length)) is not None:
             return wrong
-        expected = len(transfers) + (name == "dep_offsets")
-        if name != "deps" and len(column) != expected:
-            return f"column '{name}' has {len(column)} values, but {expected} are expected"
     for names in _TOGETHER:
         there = [name for name in names if name in columns]
         if there and len(there) < len(names):
@@ -76,12 +74,15 @@ def link_at_removed(topology: Topology) -> str | None:
 
 
 def malformed_column(
-    name: str, column: NDArray[np.generic], expected: type[np.generic]
+    name: str, column: NDArray[np.generic], expected: type[np.generic], length: int | None = None
 ) -> str | None:
+    """What is wrong with a column that is to be of this type and length, if anything."""
     if column.ndim != 1:
         return f"column '{name}' has {column.ndim} dimensions, but 1 is expected"
     if column.dtype != expected:
         return f"column '{name}' is {column.dtype}, but {np.dtype(expected)} is expected"
+    if length is not None and len(column) != length:
+        return f"column '{name}' has {len(column)} values, but {length} are expected"
     return None
 
 

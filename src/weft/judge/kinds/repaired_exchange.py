@@ -113,14 +113,15 @@ def _judge_patch(
         reduce=False,
     )
     pairs = Collective("custom", demand.group, parts.largest_buffer(), alignment=1, parts=parts)
+    start, link = rows.start - begin, rows.link
     transfers = Transfers(
         which.astype(np.int32),
-        topology.src[rows.link],
-        topology.dst[rows.link],
+        topology.src[link],
+        topology.dst[link],
         np.zeros(len(which), dtype=np.bool_),
-        rows.link,
-        rows.start - begin,
-        rows.start - begin + of_rows(topology, sizes, which, rows.link),
+        link,
+        start,
+        start + of_rows(topology, sizes, which, link),
     )
     timing = replace(algorithm.require_timing(), routes=Routes.of_links(topology.links))
     verdict = judge_table(Algorithm((pairs,), transfers, timing))
