@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, RepairedExchange, RepairedRows, SymmetricRows, Timing
-from weft.algorithm.repaired import missing_deliveries
-from weft.algorithm.repaired_exchange import demand_chunks, lost_chunks
+from weft.algorithm.repaired import demand_chunks, lost_chunks, missing_deliveries
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
 from weft.cost import CostModel
