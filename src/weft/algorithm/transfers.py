@@ -82,11 +82,9 @@ class Routes(Value):
     @property
     def are_links(self) -> bool:
         """Whether each route is one link, with the link's number."""
-        count = len(self.links)
-        return (
-            len(self) == count
-            and bool((self.links == np.arange(count)).all())
-            and bool((self.offsets == np.arange(count + 1)).all())
+        links = Routes.of_links(len(self.links))
+        return np.array_equal(self.links, links.links) and np.array_equal(
+            self.offsets, links.offsets
         )
 
     def crossed(self, route: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -140,7 +140,7 @@ class Chunks(Value, Ends):
         post: NDArray[np.int32],
         sets: Sets,
         *,
-        reduce: bool | NDArray[np.bool_],
+        reduce: bool | NDArray[np.bool_] = False,
     ) -> Chunks:
         """A table of pieces; empty ones have nothing to move and are left out."""
         real = sizes > 0
@@ -205,16 +205,9 @@ class Chunks(Value, Ends):
         sizes = np.diff(marks, axis=1).reshape(-1)
         real = sizes > 0
         owner = np.repeat(np.arange(len(self)), pieces)[real]
-        return Chunks(
-            sizes[real],
-            (self.offset[:, None] + marks[:, :-1]).reshape(-1)[real],
-            self.pre[owner],
-            self.post[owner],
-            self.reduce[owner],
-            self.reach[owner],
-            self.set_offsets,
-            self.set_members,
-        )
+        kept = {name: getattr(self, name)[owner] for name in ("pre", "post", "reduce", "reach")}
+        offset = (self.offset[:, None] + marks[:, :-1]).reshape(-1)[real]
+        return replace(self, bytes=sizes[real], offset=offset, **kept)
 
 
 def cut_each(sizes: NDArray[np.int64], pieces: int, alignment: int) -> NDArray[np.int64]:

@@ -91,7 +91,7 @@ def _between(targets: Callable[[int], NDArray[np.intp]]) -> Build:
         pre = np.repeat(np.arange(senders, dtype=np.int32), pieces)
         post = np.repeat(to.reshape(-1), pieces // shares).astype(np.int32)
         sizes, offsets = np.tile(np.diff(marks), senders), np.tile(marks[:-1], senders)
-        return Chunks.build(sizes, offsets, pre, post, singles(group), reduce=False)
+        return Chunks.build(sizes, offsets, pre, post, singles(group))
 
     return build
 
@@ -129,7 +129,7 @@ PATTERNS = {
     "send-recv": Pattern(_SEND_RECV, _once, own_buffers=True),
     "pipeline": Pattern(_PIPELINE, _once, own_buffers=True),
     "neighbor-exchange": Pattern(
-        _between(_neighbors), lambda n: _neighbors(n).shape[1], own_buffers=True
+        _between(_neighbors), lambda n: 2 if n > 2 else 1, own_buffers=True
     ),
     "all-to-allv": Pattern(None, _a_rank, own_buffers=True, bus_shares=1),
     "permutation": Pattern(None, _once, own_buffers=True),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
+from weft.algorithm import COLUMN_TYPES, Algorithm, Transfers
 from weft.errors import InputError
 from weft.judge.verdict import Verdict
 from weft.judge.wording import word_row
@@ -25,7 +25,11 @@ _TOGETHER = (("route", "start", "end"), ("dep_offsets", "deps"))
 
 def judge_table(algorithm: Algorithm) -> Verdict:
     """Judge a table row by row: see `weft.verify`."""
-    malformed = _malformed_columns(algorithm.transfers) or _malformed_routes(algorithm.routes)
+    malformed = (
+        _malformed_columns(algorithm.transfers)
+        or malformed_column("routes.offsets", algorithm.routes.offsets, np.int64)
+        or malformed_column("routes.links", algorithm.routes.links, np.int32)
+    )
     if malformed:
         return Verdict(False, malformed, "structure")
     if len(algorithm.transfers) > MAX_ROWS:
@@ -57,12 +61,6 @@ def _malformed_columns(transfers: Transfers) -> str | None:
             absent = next(name for name in names if name not in columns)
             return f"column '{there[0]}' is there, but '{absent}' is not"
     return None
-
-
-def _malformed_routes(routes: Routes) -> str | None:
-    return malformed_column("routes.offsets", routes.offsets, np.int64) or malformed_column(
-        "routes.links", routes.links, np.int32
-    )
 
 
 def link_at_removed(topology: Topology) -> str | None:

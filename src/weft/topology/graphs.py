@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.errors import InputError, TopologyError
 from weft.quoting import brief, quoted
 from weft.topology.links import Quantity, quantities
@@ -28,16 +30,14 @@ def topology_of_graph(
     title = str(name or graph.graph.get("name") or "graph")
     npus, switches = _nodes(graph, title)
     number = {node: i for i, node in enumerate([*npus, *switches])}
-    src, dst, rates, delays = [], [], [], []
+    rows: list[tuple[int, int, int, int]] = []
     for tail, head, says in _edges(graph):
         where = f"{title}: edge {brief(tail)} to {brief(head)}"
         rate = _speed(where, says, "bandwidth", "50GB/s", bandwidth)
         delay = _speed(where, says, "latency", "0.5us", latency)
-        for a, b in [(tail, head)] if graph.is_directed() else [(tail, head), (head, tail)]:
-            src.append(number[a])
-            dst.append(number[b])
-            rates.append(rate)
-            delays.append(delay)
+        ends = [(tail, head)] if graph.is_directed() else [(tail, head), (head, tail)]
+        rows += [(number[a], number[b], rate, delay) for a, b in ends]
+    src, dst, rates, delays = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     network = Topology.from_links(
         title,
         len(npus),

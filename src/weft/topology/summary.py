@@ -132,10 +132,10 @@ def _unreachable(topology: Topology) -> tuple[int, int] | None:
     """Two NPUs without a path. One NPU that reaches all and is reached by all proves none."""
     members = topology.members
     hub = int(members[0])
-    for npu in members[_core.distances(topology.core, hub, reverse=False)[members] < 0][:1]:
-        return hub, int(npu)
-    for npu in members[_core.distances(topology.core, hub, reverse=True)[members] < 0][:1]:
-        return int(npu), hub
+    for reverse in (False, True):
+        hops = _core.distances(topology.core, hub, reverse)[members]
+        for npu in members[hops < 0][:1].tolist():
+            return (npu, hub) if reverse else (hub, npu)
     return None
 
 
