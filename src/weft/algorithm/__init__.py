@@ -4,16 +4,15 @@ from weft.algorithm.activity import Activity, chunk_bytes
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.description import described
 from weft.algorithm.linearization import Linearized, Program, linearize
+from weft.algorithm.log_file import UnnamedFile
 from weft.algorithm.model import Algorithm, last_ends
 from weft.algorithm.periodic import PeriodicRows
-from weft.algorithm.repaired import RepairedRows
-from weft.algorithm.repaired_exchange import RepairedExchange
+from weft.algorithm.repaired import RepairedExchange, RepairedRows
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.rows import CompactRows, Rows
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.timing import Timing
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
-from weft.algorithm.unnamed import UnnamedFile
 
 __all__ = [
     "COLUMN_TYPES",

@@ -99,17 +99,8 @@ class PeriodicRows(CompactRows):
         chunk = ranges(self.first[tree], counts)
         start = self.start[row] + turn * self.period
         link = self.link[row]
-        duration = of_rows(topology, sizes, chunk, link)
-        order = np.argsort(start, kind="stable")
-        return Transfers(
-            chunk[order].astype(np.int32),
-            topology.src[link[order]],
-            topology.dst[link[order]],
-            self.reduce[row[order]],
-            link[order],
-            start[order],
-            (start + duration)[order],
-        )
+        end = start + of_rows(topology, sizes, chunk, link)
+        return Transfers.over_links(topology, chunk, link, self.reduce[row], start, end)
 
 
 def _of(algorithm: Algorithm) -> tuple[Topology, NDArray[np.int64]]:

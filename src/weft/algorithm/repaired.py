@@ -1,4 +1,4 @@
-"""Rows of a symmetric algorithm on a network that lost some links, and what makes up for them."""
+"""Rows of symmetric algorithms on networks that lost some links, and what makes up for them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.rows import CompactRows
-from weft.algorithm.symmetric import SymmetricRows
+from weft.algorithm.symmetric import SymmetricRows, check_numbers
 from weft.algorithm.transfers import Routes, Transfers
+from weft.collective import Collective
 from weft.ragged import lengths_of, offsets_of, places
+from weft.topology.links import links_between
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 
@@ -34,15 +36,15 @@ class Patched(CompactRows):
     start: Numbers
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
-        moves, here = moves_of(algorithm), np.array([npu])
+        moves, here = _moves_of(algorithm), np.array([npu])
         by = np.stack([moves.between(self.base.src, here), moves.between(self.base.dst, here)])
         rows = np.tile(np.arange(len(self.base.chunk)), 2)
-        topology = topology_of(algorithm)
+        topology = _topology_of(algorithm)
         mine = np.flatnonzero((topology.src[self.link] == npu) | (topology.dst[self.link] == npu))
         return self._listed(algorithm, rows, by.reshape(-1), mine)
 
     def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
-        topology, count = topology_of(algorithm), len(self.base.chunk)
+        topology, count = _topology_of(algorithm), len(self.base.chunk)
         rows = np.repeat(np.arange(count), topology.npus)
         by = np.tile(np.arange(topology.npus), count)
         listed = self._listed(algorithm, rows, by, np.arange(len(self.chunk)))
@@ -92,7 +94,7 @@ class RepairedRows(Patched):
 
     def time(self, algorithm: Algorithm) -> int:
         kind = algorithm.demands[0].kind
-        gathered = int((self.start + _durations(algorithm, self.chunk, self.link)).max())
+        gathered = int((self.start + _durations_of(algorithm, self.chunk, self.link)).max())
         if kind == "all-gather":
             return gathered
         turned = self.turned_at(algorithm)
@@ -100,60 +102,95 @@ class RepairedRows(Patched):
 
     def turned_at(self, algorithm: Algorithm) -> int:
         """When the All-Gather would end if every chunk were as long as the largest."""
-        topology, largest = topology_of(algorithm), algorithm.demands[0].largest_chunk
+        topology, largest = _topology_of(algorithm), algorithm.demands[0].largest_chunk
         return int((self.start + over_links(topology, largest)[self.link]).max())
 
     def _listed(
         self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
     ) -> Transfers:
         """Some rows of the base, each moved by an NPU, and some of the patch."""
-        topology, moves = topology_of(algorithm), moves_of(algorithm)
+        topology, moves = _topology_of(algorithm), _moves_of(algorithm)
         npus, pieces = topology.npus, algorithm.demands[0].chunks_per_share
         src, dst = moves.moved(self.base.src[rows], by), moves.moved(self.base.dst[rows], by)
         piece = self.base.chunk[rows].astype(np.int64)
         keys = (by * pieces + piece) * npus + dst
-        present = np.zeros(npus, dtype=bool)
-        present[topology.members] = True
         lost = missing_deliveries(self.base, topology, pieces)
-        there = np.flatnonzero(present[by] & present[dst] & ~np.isin(keys, lost))
-        chunk = np.concatenate(
-            [ranks_of(topology)[by[there]] * pieces + piece[there], self.chunk[patch]]
-        )
+        left = topology.ranks >= 0
+        there = np.flatnonzero(left[by] & left[dst] & ~np.isin(keys, lost))
+        owner = topology.ranks[by[there]]
+        chunk = np.concatenate([owner * pieces + piece[there], self.chunk[patch]])
         link = np.concatenate([links_between(topology, src[there], dst[there]), self.link[patch]])
         start = np.concatenate([self.base.start[rows[there]], self.start[patch]])
-        return self._turned(algorithm, chunk.astype(np.int32), link.astype(np.int32), start)
+        return self._turned(algorithm, chunk, link, start)
 
     def _turned(
-        self,
-        algorithm: Algorithm,
-        chunk: NDArray[np.int32],
-        link: NDArray[np.int32],
-        start: Numbers,
+        self, algorithm: Algorithm, chunk: Numbers, link: Numbers, start: Numbers
     ) -> Transfers:
         """Rows of the All-Gather as those of the collective, in order of start."""
-        topology, kind = topology_of(algorithm), algorithm.demands[0].kind
-        size = _durations(algorithm, chunk, link)
-        halves: list[tuple[NDArray[Any], Numbers, bool]] = []  # link, start, reduce
+        topology, kind = _topology_of(algorithm), algorithm.demands[0].kind
+        taken = _durations_of(algorithm, chunk, link)
+        halves: list[tuple[Numbers, Numbers, bool]] = []  # link, start, reduce
         turned = 0
         if kind != "all-gather":
             turned = self.turned_at(algorithm)
             twin = links_between(topology, topology.dst[link], topology.src[link])
-            halves.append((twin, turned - start - size, True))
+            halves.append((twin, turned - start - taken, True))
         if kind != "reduce-scatter":
             halves.append((link, turned + start, False))
-        lane = np.concatenate([link for link, _, _ in halves]).astype(np.int32)
-        begin = np.concatenate([start for _, start, _ in halves])
-        order = np.argsort(begin, kind="stable")
+        lane, begin = (np.concatenate(column) for column in list(zip(*halves, strict=True))[:2])
         adds = np.repeat([adds for _, _, adds in halves], len(chunk))
-        return Transfers(
-            np.tile(chunk, len(halves))[order],
-            topology.src[lane[order]],
-            topology.dst[lane[order]],
-            adds[order],
-            lane[order],
-            begin[order],
-            (begin + np.tile(size, len(halves)))[order],
+        end = begin + np.tile(taken, len(halves))
+        return Transfers.over_links(topology, np.tile(chunk, len(halves)), lane, adds, begin, end)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RepairedExchange(Patched):
+    """A symmetric All-to-All of `Topology.whole`, less what failures take of it, and a patch.
+
+    The network has no switches, and the group is all NPUs that are left, in ascending order. A
+    chunk of `base` of which any row would cross a link that is not there is lost: it has no rows
+    in `base` at all. Lost chunks between NPUs that are left go another way, in the patch, after
+    all of `base`.
+
+    Attributes
+    ----------
+    base
+        An All-to-All of as many pieces a share, on the whole network.
+    count
+        How many transfers there are.
+    chunk, link, start
+        Of the patch, in ascending order of start: chunks of the collective (int64: there may be
+        more than int32 can count), links of the network (int32), picoseconds (int64).
+    """
+
+    kind = "repaired-exchange"
+
+    def __len__(self) -> int:
+        return self.count
+
+    def time(self, algorithm: Algorithm) -> int:
+        return int((self.start + _durations_of(algorithm, self.chunk, self.link)).max(initial=0))
+
+    def _listed(
+        self, algorithm: Algorithm, rows: Numbers, by: Numbers, patch: NDArray[np.intp]
+    ) -> Transfers:
+        """Some rows of the base, each moved by an NPU, and some of the patch, in order of start."""
+        topology, moves, demand = (
+            _topology_of(algorithm),
+            _moves_of(algorithm),
+            algorithm.demands[0],
         )
+        check_numbers(demand)
+        keys = moved_chunks(self.base, moves, demand.chunks_per_share, rows, by)
+        there = np.flatnonzero(~np.isin(keys, lost_chunks(self.base, topology, demand)))
+        rows, by = rows[there], by[there]
+        src, dst = moves.moved(self.base.src[rows], by), moves.moved(self.base.dst[rows], by)
+        chunk = np.concatenate([demand_chunks(keys[there], topology, demand), self.chunk[patch]])
+        link = np.concatenate([links_between(topology, src, dst), self.link[patch]])
+        start = np.concatenate([self.base.start[rows], self.start[patch]])
+        end = start + _durations_of(algorithm, chunk, link)
+        copies = np.zeros(len(chunk), dtype=np.bool_)
+        return Transfers.over_links(topology, chunk, link, copies, start, end)
 
 
 def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers:
@@ -172,19 +209,8 @@ def missing_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> 
         found.append(np.unique(below * npus + np.repeat(by, lengths_of(children[0], row))))
     row, by = np.divmod(np.unique(np.concatenate(found)), npus)
     dst = moves.moved(base.dst[row], by)
-    left = np.zeros(npus, dtype=bool)
-    left[topology.members] = True
-    real = left[by] & left[dst]
+    real = (topology.ranks[by] >= 0) & (topology.ranks[dst] >= 0)
     return np.sort(((by * pieces + base.chunk[row]) * npus + dst)[real])
-
-
-def links_between(topology: Topology, src: NDArray[Any], dst: NDArray[Any]) -> Numbers:
-    """The link from each of `src` to each of `dst`; -1 where there is none."""
-    keys = topology.src.astype(np.int64) * topology.nodes + topology.dst
-    order = np.argsort(keys)
-    wanted = src.astype(np.int64) * topology.nodes + dst
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][place] == wanted, order[place], -1)
 
 
 def crossing_failed(
@@ -218,20 +244,42 @@ def _children(base: SymmetricRows, pieces: int, npus: int) -> tuple[Numbers, Num
     return offsets_of(counts), np.argsort(after, kind="stable")
 
 
-def topology_of(algorithm: Algorithm) -> Topology:
+def moved_chunks(
+    base: SymmetricRows, moves: Translations, pieces: int, rows: Numbers, by: Numbers
+) -> Numbers:
+    """Numbers, in the whole network's All-to-All, of the chunks of rows, each moved by an NPU."""
+    share, piece = np.divmod(base.chunk[rows].astype(np.int64), pieces)
+    return (by * base.npus + moves.moved(share, by)) * pieces + piece
+
+
+def lost_chunks(base: SymmetricRows, topology: Topology, demand: Collective) -> Numbers:
+    """The whole network's chunks of which some row would cross what is not there, ascending."""
+    moves = Translations.of(topology.require_whole())
+    rows, by = crossing_failed(base, moves, topology)
+    return np.unique(moved_chunks(base, moves, demand.chunks_per_share, rows, by))
+
+
+def demand_chunks(keys: Numbers, topology: Topology, demand: Collective) -> Numbers:
+    """What the whole network's chunks are among those of the collective of who is left.
+
+    Those of which an end is not left are -1.
+    """
+    pair, piece = np.divmod(keys, demand.chunks_per_share)
+    src, dst = np.divmod(pair, topology.npus)
+    rank = topology.ranks
+    number = (rank[src] * demand.ranks + rank[dst]) * demand.chunks_per_share + piece
+    return np.where((rank[src] >= 0) & (rank[dst] >= 0), number, -1)
+
+
+def _topology_of(algorithm: Algorithm) -> Topology:
     return algorithm.require_timing().topology
 
 
-def moves_of(algorithm: Algorithm) -> Translations:
-    return Translations.of(topology_of(algorithm).require_whole())
+def _moves_of(algorithm: Algorithm) -> Translations:
+    return Translations.of(_topology_of(algorithm).require_whole())
 
 
-def ranks_of(topology: Topology) -> Numbers:
-    """The rank of each NPU that is left."""
-    rank = np.full(topology.npus, -1, dtype=np.int64)
-    rank[topology.members] = np.arange(len(topology.members))
-    return rank
-
-
-def _durations(algorithm: Algorithm, chunk: NDArray[np.int32], link: NDArray[np.int32]) -> Numbers:
-    return of_rows(topology_of(algorithm), algorithm.demands[0].piece_bytes, chunk, link)
+def _durations_of(algorithm: Algorithm, chunk: NDArray[Any], link: NDArray[Any]) -> Numbers:
+    """How long these chunks take over these links."""
+    sizes = algorithm.demands[0].piece_bytes  # of one buffer; in an All-to-All each NPU has its own
+    return of_rows(_topology_of(algorithm), sizes, chunk % len(sizes), link)

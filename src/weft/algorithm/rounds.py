@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm.durations import of_rows, over_links
-from weft.algorithm.log_file import LogFile
+from weft.algorithm.log_file import LogFile, UnnamedFile
 from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
-from weft.algorithm.unnamed import UnnamedFile
 from weft.errors import InputError
 from weft.topology.model import Topology
 from weft.units import PS_PER_US, format_size
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 LOG_BEGINS = 64
 """Bytes that are left free before a log in a file: for what else is to be said of it."""
-_NO_TIMES = np.empty(0, dtype=np.int64)
 MOST_PICKLED = 1 << 30
 """Bytes of a log in a file that are pickled or copied."""
 NARROW_CHUNKS = 1 << 16
@@ -112,10 +110,11 @@ class RoundLog(CompactRows):
             return 0
         costs = _Costs.of(algorithm)
         if costs.kind == "reduce-scatter":
-            _, end = costs.sums(self._first(costs), self.slot, self._span(costs))
-            return int(end.max(initial=0))
-        _, end = costs.copies(self._last(costs), self.slot)
-        return int(end.max(initial=0)) + (self._span(costs) if costs.kind == "all-reduce" else 0)
+            first = self._first(costs)
+            return int((costs.turned(first, self._span(costs)) + costs.taken(first)).max(initial=0))
+        last = self._last(costs)
+        end = int((last.start + costs.taken(last)).max(initial=0))
+        return end + (self._span(costs) if costs.kind == "all-reduce" else 0)
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
         costs = _Costs.of(algorithm)
@@ -131,8 +130,7 @@ class RoundLog(CompactRows):
     def _span(self, costs: _Costs) -> int:
         """When the All-Gather would end if all chunks were as large as the largest."""
         last = self._last(costs)
-        ends = last.round.astype(np.int64) * self.slot + costs.longest[last.link]
-        return int(ends.max(initial=0))
+        return int((last.start + costs.longest[last.link]).max(initial=0))
 
     def _first(self, costs: _Costs) -> _Entries:
         """Entries of the first rounds: run backwards, one of them is the last to end."""
@@ -173,33 +171,33 @@ class RoundLog(CompactRows):
         if damaged >= 0 or int(chunk.max(initial=0)) >= len(costs.bytes):
             where = f"round {begin + damaged}" if damaged >= 0 else "a chunk's number"
             raise InputError(f"the log of rounds is damaged: {where} is not as it should be")
-        return _Entries(round_ + np.int32(begin), link, chunk)
+        return _Entries((round_.astype(np.int64) + begin) * self.slot, link, chunk)
 
     def _transfers(self, costs: _Costs, entries: _Entries) -> Transfers:
         """The rows that entries stand for, those of a Reduce-Scatter first."""
-        span = self._span(costs)
         sums, copies = costs.kind != "all-gather", costs.kind != "reduce-scatter"
-        start, end = costs.sums(entries, self.slot, span) if sums else (_NO_TIMES, _NO_TIMES)
-        back = costs.twins[entries.link] if sums else entries.link[:0]
-        order = np.lexsort((back, start))
-        begin = span if sums else 0
-        there = slice(None) if copies else slice(0)  # the log has the order of the rows
-        copy_start, copy_end = costs.copies(entries, self.slot)
-        link = np.concatenate([back[order], entries.link[there]])
+        span = self._span(costs) if sums else 0
+        taken = costs.taken(entries)
+        halves = []  # chunk, link, start, end
+        if sums:
+            back, start = costs.twins[entries.link], costs.turned(entries, span)
+            order = np.lexsort((back, start))
+            halves.append((entries.chunk[order], back[order], start[order], (start + taken)[order]))
+        if copies:  # the log has the order of the rows
+            start = span + entries.start
+            halves.append((entries.chunk, entries.link, start, start + taken))
+        chunk, link, start, end = (np.concatenate(columns) for columns in zip(*halves, strict=True))
+        adds = np.arange(len(link)) < len(entries.link) * sums
         return Transfers(
-            np.concatenate([entries.chunk[order], entries.chunk[there]]),
-            costs.topology.src[link],
-            costs.topology.dst[link],
-            np.arange(len(link)) < len(order),
-            link,
-            np.concatenate([start[order], begin + copy_start[there]]),
-            np.concatenate([end[order], begin + copy_end[there]]),
+            chunk, costs.topology.src[link], costs.topology.dst[link], adds, link, start, end
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    round: NDArray[np.int32]
+    """What is carried: when its round begins, over which link, which chunk."""
+
+    start: NDArray[np.int64]
     link: NDArray[np.int32]
     chunk: NDArray[np.int32]
 
@@ -231,17 +229,11 @@ class _Costs:
         """After how many rounds even the longest transfer of the first of them has ended."""
         return 1 - (-int(self.longest.max(initial=0)) // slot)
 
-    def copies(self, entries: _Entries, slot: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """When copies start and end."""
-        start = entries.round.astype(np.int64) * slot
-        return start, start + self._durations(entries)
+    def turned(self, entries: _Entries, span: int) -> NDArray[np.int64]:
+        """When the sums start that entries are if run backwards from `span` on."""
+        start: NDArray[np.int64] = span - entries.start - self.longest[entries.link]
+        return start
 
-    def sums(
-        self, entries: _Entries, slot: int, span: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """When the sums start and end that entries are if run backwards from `span` on."""
-        start = span - entries.round.astype(np.int64) * slot - self.longest[entries.link]
-        return start, start + self._durations(entries)
-
-    def _durations(self, entries: _Entries) -> NDArray[np.int64]:
+    def taken(self, entries: _Entries) -> NDArray[np.int64]:
+        """How long entries take."""
         return of_rows(self.topology, self.bytes, entries.chunk, entries.link)

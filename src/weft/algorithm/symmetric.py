@@ -64,7 +64,8 @@ class SymmetricRows(CompactRows):
         if len(self.chunk) == 0:
             return 0
         moves, collective, cost = _context(algorithm)
-        largest = _by_piece(collective).max(axis=0)[self.chunk % collective.chunks_per_share]
+        pieces = collective.chunks_per_share
+        largest = collective.piece_bytes.reshape(-1, pieces).max(axis=0)[self.chunk % pieces]
         ways = moves.direction(self.src, self.dst)
         return int((self.start + _durations(moves, cost, ways, largest)).max())
 
@@ -112,24 +113,24 @@ class SymmetricRows(CompactRows):
         place = moves.moved(share, by) * pieces + piece
         size = collective.piece_bytes[place]
         if collective.pattern.own_buffers:
-            if collective.chunk_count > _MOST_NUMBERS:
-                raise InputError(
-                    f"{collective.kind} among {collective.ranks} NPUs has "
-                    f"{collective.chunk_count:,} chunks; rows name at most {_MOST_NUMBERS:,}"
-                )
+            check_numbers(collective)
             place = by * (self.npus * pieces) + place
         return place, size
+
+
+def check_numbers(demand: Collective) -> None:
+    """Raise if there are more chunks than rows of a table can name."""
+    if demand.chunk_count > _MOST_NUMBERS:
+        raise InputError(
+            f"{demand.kind} among {demand.ranks} NPUs has {demand.chunk_count:,} chunks; rows "
+            f"name at most {_MOST_NUMBERS:,}"
+        )
 
 
 def _context(algorithm: Algorithm) -> tuple[Translations, Collective, CostModel]:
     """What symmetric rows mean nothing without."""
     timing = algorithm.require_timing()
     return Translations.of(timing.topology), algorithm.demands[0], timing.cost
-
-
-def _by_piece(collective: Collective) -> Numbers:
-    """Bytes of the pieces of each share."""
-    return collective.piece_bytes.reshape(-1, collective.chunks_per_share)
 
 
 def _durations(moves: Translations, cost: CostModel, ways: Numbers, size: Numbers) -> Numbers:

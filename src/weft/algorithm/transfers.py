@@ -21,6 +21,7 @@ from weft.values import Value
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
+    from weft.topology.model import Topology
 
 
 class Buffer(IntEnum):
@@ -81,11 +82,9 @@ class Routes(Value):
     @property
     def are_links(self) -> bool:
         """Whether each route is one link, with the link's number."""
-        count = len(self.links)
-        return (
-            len(self) == count
-            and bool((self.links == np.arange(count)).all())
-            and bool((self.offsets == np.arange(count + 1)).all())
+        links = Routes.of_links(len(self.links))
+        return np.array_equal(self.links, links.links) and np.array_equal(
+            self.offsets, links.offsets
         )
 
     def crossed(self, route: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -176,6 +175,24 @@ class Transfers(Rows):
     dst_place: NDArray[np.int32] | None = None
     dep_offsets: NDArray[np.int64] | None = None
     deps: NDArray[np.int64] | None = None
+
+    @classmethod
+    def over_links(
+        cls,
+        topology: Topology,
+        chunk: NDArray[Any],
+        link: NDArray[Any],
+        reduce: NDArray[np.bool_],
+        start: NDArray[np.int64],
+        end: NDArray[np.int64],
+    ) -> Transfers:
+        """Timed rows that cross one link each, in order of start."""
+        order = np.argsort(start, kind="stable")
+        lane = link[order].astype(np.int32)
+        ends = topology.src[lane], topology.dst[lane]
+        return cls(
+            chunk[order].astype(np.int32), *ends, reduce[order], lane, start[order], end[order]
+        )
 
     def __len__(self) -> int:
         return len(self.chunk)

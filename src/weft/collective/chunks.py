@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -123,15 +123,8 @@ class Chunks(Value, Ends):
     @cached_property
     def core(self) -> _core.Chunks:
         """The table for the kernels."""
-        return _core.Chunks(
-            bytes=self.bytes,
-            pre=self.pre,
-            post=self.post,
-            reduce=self.reduce,
-            reach=self.reach,
-            set_offsets=self.set_offsets,
-            set_members=self.set_members,
-        )
+        names = (column.name for column in fields(self) if column.name != "offset")
+        return _core.Chunks(**{name: getattr(self, name) for name in names})
 
     @property
     def largest(self) -> int:
@@ -147,7 +140,7 @@ class Chunks(Value, Ends):
         post: NDArray[np.int32],
         sets: Sets,
         *,
-        reduce: bool | NDArray[np.bool_],
+        reduce: bool | NDArray[np.bool_] = False,
     ) -> Chunks:
         """A table of pieces; empty ones have nothing to move and are left out."""
         real = sizes > 0
@@ -186,15 +179,11 @@ class Chunks(Value, Ends):
 
     def within(self, npus: NDArray[np.int32]) -> Chunks:
         """The same chunks, which only these NPUs (ascending) may hold: no other relays them."""
-        return Chunks(
-            self.bytes,
-            self.offset,
-            self.pre,
-            self.post,
-            self.reduce,
-            np.full(len(self), len(self.set_offsets) - 1, dtype=np.int32),
-            np.append(self.set_offsets, self.set_offsets[-1] + len(npus)),
-            np.concatenate([self.set_members, npus]),
+        return replace(
+            self,
+            reach=np.full(len(self), len(self.set_offsets) - 1, dtype=np.int32),
+            set_offsets=np.append(self.set_offsets, self.set_offsets[-1] + len(npus)),
+            set_members=np.concatenate([self.set_members, npus]),
         )
 
     def largest_buffer(self) -> int:
@@ -216,16 +205,9 @@ class Chunks(Value, Ends):
         sizes = np.diff(marks, axis=1).reshape(-1)
         real = sizes > 0
         owner = np.repeat(np.arange(len(self)), pieces)[real]
-        return Chunks(
-            sizes[real],
-            (self.offset[:, None] + marks[:, :-1]).reshape(-1)[real],
-            self.pre[owner],
-            self.post[owner],
-            self.reduce[owner],
-            self.reach[owner],
-            self.set_offsets,
-            self.set_members,
-        )
+        kept = {name: getattr(self, name)[owner] for name in ("pre", "post", "reduce", "reach")}
+        offset = (self.offset[:, None] + marks[:, :-1]).reshape(-1)[real]
+        return replace(self, bytes=sizes[real], offset=offset, **kept)
 
 
 def cut_each(sizes: NDArray[np.int64], pieces: int, alignment: int) -> NDArray[np.int64]:

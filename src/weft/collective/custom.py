@@ -105,7 +105,6 @@ def all_to_allv(
         np.repeat(ranks, n),
         np.tile(ranks, n),
         singles(group),
-        reduce=False,
     )
     return _collective("all-to-allv", group, parts, chunks_per_share, alignment, relay)
 
@@ -133,7 +132,6 @@ def permutation(
         np.arange(n, dtype=np.int32),
         np.array(to, dtype=np.int32),
         singles(group),
-        reduce=False,
     )
     return _collective("permutation", group, parts, chunks_per_share, alignment, relay)
 

@@ -79,26 +79,17 @@ def format_group(numbers: Iterable[int]) -> str:
     left, items = [int(number) for number in numbers], []
     at = 0
     while at < len(left):
-        run = _run(left, at)
-        step = left[at + 1] - left[at] if run > 1 else 1
-        if run > 2:
-            last = left[at + run - 1]
-            items.append(f"{left[at]}-{last}" + (f":{step}" if step > 1 else ""))
+        end = at + 1
+        step = left[end] - left[at] if end < len(left) else 0
+        while step > 0 and end < len(left) and left[end] - left[end - 1] == step:
+            end += 1
+        if end - at > 2:
+            items.append(f"{left[at]}-{left[end - 1]}" + (f":{step}" if step > 1 else ""))
         else:
-            run = 1
+            end = at + 1
             items.append(str(left[at]))
-        at += run
+        at = end
     return ",".join(items)
-
-
-def _run(numbers: Sequence[int], at: int) -> int:
-    """How many from `at` on rise by the same step."""
-    if at + 1 == len(numbers) or numbers[at + 1] <= numbers[at]:
-        return 1
-    step, end = numbers[at + 1] - numbers[at], at + 2
-    while end < len(numbers) and numbers[end] - numbers[end - 1] == step:
-        end += 1
-    return end - at
 
 
 def layout_groups(

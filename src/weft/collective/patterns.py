@@ -19,18 +19,6 @@ Marks = NDArray[np.int64]
 Build = Callable[[Group, int, Marks], Chunks]
 
 
-def _one(_n: int) -> float:
-    return 1.0
-
-
-def _share(n: int) -> float:
-    return (n - 1) / n
-
-
-def _twice_share(n: int) -> float:
-    return 2 * (n - 1) / n
-
-
 @dataclass(frozen=True)
 class Pattern:
     """A named collective.
@@ -49,8 +37,9 @@ class Pattern:
         parts or copies of the same.
     any_cut
         Whether the buffer may be cut in any number of parts, not only in shares.
-    bus_factor
-        Bus bandwidth over algorithm bandwidth for n NPUs, as nccl-tests defines it.
+    bus_shares
+        How often each NPU's link carries what all others have of the buffer, (n - 1) / n of it, in
+        the bus bandwidth of nccl-tests; 0 if that is the buffer itself.
     """
 
     build: Build | None
@@ -58,103 +47,59 @@ class Pattern:
     rooted: bool = False
     own_buffers: bool = False
     any_cut: bool = False
-    bus_factor: Callable[[int], float] = _one
+    bus_shares: int = 0
 
     def parts(self, ranks: int) -> int:
         """How many parts there are before they are cut in chunks."""
         return self.shares(ranks) * (ranks if self.own_buffers else 1)
 
-
-def _each(group: Group, pieces: int) -> NDArray[np.int32]:
-    """Number of the one-NPU set of each piece's owner: shares in order of rank."""
-    return np.repeat(np.arange(len(group), dtype=np.int32), pieces // len(group))
-
-
-def _constant(value: int, pieces: int) -> NDArray[np.int32]:
-    return np.full(pieces, value, dtype=np.int32)
+    def bus_factor(self, ranks: int) -> float:
+        """Bus bandwidth over algorithm bandwidth, as nccl-tests defines it."""
+        return self.bus_shares * (ranks - 1) / ranks if self.bus_shares else 1.0
 
 
-def _of_one_buffer(
-    marks: Marks,
-    pre: NDArray[np.int32],
-    post: NDArray[np.int32],
-    sets: Sets,
-    *,
-    reduce: bool,
-) -> Chunks:
-    return Chunks.build(np.diff(marks), marks[:-1], pre, post, sets, reduce=reduce)
+def _of_one_buffer(start: str, end: str, *, reduce: bool = False) -> Build:
+    """Chunks of one buffer: each NPU's share at the start or the end, or with all, or the root."""
+
+    def build(group: Group, root: int, marks: Marks) -> Chunks:
+        pieces, used = len(marks) - 1, {start, end}
+        numbers: dict[str, int | NDArray[np.intp]]
+        if "each" in used:
+            owner = np.repeat(np.arange(len(group)), pieces // len(group))
+            numbers = {"each": owner, "root": root, "all": len(group)}
+            sets = singles(group).and_all() if "all" in used else singles(group)
+        else:
+            listed = [("root", group[root : root + 1]), ("all", np.sort(group))]
+            listed = [(name, members) for name, members in listed if name in used]
+            numbers = {name: number for number, (name, _) in enumerate(listed)}
+            sets = Sets.of([members for _, members in listed])
+        pre, post = (
+            np.broadcast_to(np.asarray(numbers[name], dtype=np.int32), pieces)
+            for name in (start, end)
+        )
+        return Chunks.build(np.diff(marks), marks[:-1], pre, post, sets, reduce=reduce)
+
+    return build
 
 
-def _all_gather(group: Group, _root: int, marks: Marks) -> Chunks:
-    pieces = len(marks) - 1
-    mine, everyone = _each(group, pieces), _constant(len(group), pieces)
-    return _of_one_buffer(marks, mine, everyone, singles(group).and_all(), reduce=False)
+def _between(targets: Callable[[int], NDArray[np.intp]]) -> Build:
+    """Ranks cut their buffers alike; of n ranks, share s of rank r goes to ``targets(n)[r, s]``."""
+
+    def build(group: Group, _root: int, marks: Marks) -> Chunks:
+        to, pieces = targets(len(group)), len(marks) - 1
+        senders, shares = to.shape
+        pre = np.repeat(np.arange(senders, dtype=np.int32), pieces)
+        post = np.repeat(to.reshape(-1), pieces // shares).astype(np.int32)
+        sizes, offsets = np.tile(np.diff(marks), senders), np.tile(marks[:-1], senders)
+        return Chunks.build(sizes, offsets, pre, post, singles(group))
+
+    return build
 
 
-def _reduce_scatter(group: Group, _root: int, marks: Marks) -> Chunks:
-    pieces = len(marks) - 1
-    mine, everyone = _each(group, pieces), _constant(len(group), pieces)
-    return _of_one_buffer(marks, everyone, mine, singles(group).and_all(), reduce=True)
-
-
-def _all_reduce(group: Group, _root: int, marks: Marks) -> Chunks:
-    everyone = _constant(0, len(marks) - 1)
-    return _of_one_buffer(marks, everyone, everyone, Sets.of([np.sort(group)]), reduce=True)
-
-
-def _broadcast(group: Group, root: int, marks: Marks) -> Chunks:
-    pieces = len(marks) - 1
-    sets = Sets.of([group[root : root + 1], np.sort(group)])
-    return _of_one_buffer(marks, _constant(0, pieces), _constant(1, pieces), sets, reduce=False)
-
-
-def _reduce(group: Group, root: int, marks: Marks) -> Chunks:
-    pieces = len(marks) - 1
-    sets = Sets.of([group[root : root + 1], np.sort(group)])
-    return _of_one_buffer(marks, _constant(1, pieces), _constant(0, pieces), sets, reduce=True)
-
-
-def _scatter(group: Group, root: int, marks: Marks) -> Chunks:
-    pieces = len(marks) - 1
-    sets = singles(group)
-    return _of_one_buffer(marks, _constant(root, pieces), _each(group, pieces), sets, reduce=False)
-
-
-def _gather(group: Group, root: int, marks: Marks) -> Chunks:
-    pieces = len(marks) - 1
-    sets = singles(group)
-    return _of_one_buffer(marks, _each(group, pieces), _constant(root, pieces), sets, reduce=False)
-
-
-def _between(group: Group, marks: Marks, to: NDArray[np.intp], senders: int) -> Chunks:
-    """The first `senders` ranks cut their buffers alike; share s of rank r goes to ``to[r, s]``."""
-    pieces = len(marks) - 1
-    each = pieces // to.shape[1]
-    pre = np.repeat(np.arange(senders, dtype=np.int32), pieces)
-    post = np.repeat(to[:senders].reshape(-1), each).astype(np.int32)
-    sizes, offsets = np.tile(np.diff(marks), senders), np.tile(marks[:-1], senders)
-    return Chunks.build(sizes, offsets, pre, post, singles(group), reduce=False)
-
-
-def _all_to_all(group: Group, _root: int, marks: Marks) -> Chunks:
-    n = len(group)
-    return _between(group, marks, np.tile(np.arange(n), (n, 1)), n)
-
-
-def _send_recv(group: Group, _root: int, marks: Marks) -> Chunks:
-    n = len(group)
-    return _between(group, marks, (np.arange(n)[:, None] + 1) % n, n)
-
-
-def _pipeline(group: Group, _root: int, marks: Marks) -> Chunks:
-    n = len(group)
-    return _between(group, marks, np.arange(n)[:, None] + 1, n - 1)
-
-
-def _neighbor_exchange(group: Group, _root: int, marks: Marks) -> Chunks:
-    n = len(group)
-    steps = np.array([-1, 1]) if n > 2 else np.array([1])
-    return _between(group, marks, (np.arange(n)[:, None] + steps) % n, n)
+def _neighbors(n: int) -> NDArray[np.intp]:
+    steps = np.array([-1, 1] if n > 2 else [1])
+    around: NDArray[np.intp] = (np.arange(n)[:, None] + steps) % n
+    return around
 
 
 def _once(_n: int) -> int:
@@ -165,23 +110,28 @@ def _a_rank(n: int) -> int:
     return n
 
 
-def _a_neighbor(n: int) -> int:
-    return 2 if n > 2 else 1
-
+_ALL_GATHER = _of_one_buffer("each", "all")
+_REDUCE_SCATTER = _of_one_buffer("all", "each", reduce=True)
+_ALL_REDUCE = _of_one_buffer("all", "all", reduce=True)
+_ALL_TO_ALL = _between(lambda n: np.tile(np.arange(n), (n, 1)))
+_SEND_RECV = _between(lambda n: (np.arange(n)[:, None] + 1) % n)
+_PIPELINE = _between(lambda n: np.arange(1, n)[:, None])
 
 PATTERNS = {
-    "all-gather": Pattern(_all_gather, _a_rank, bus_factor=_share),
-    "reduce-scatter": Pattern(_reduce_scatter, _a_rank, bus_factor=_share),
-    "all-reduce": Pattern(_all_reduce, _a_rank, any_cut=True, bus_factor=_twice_share),
-    "broadcast": Pattern(_broadcast, _once, rooted=True),
-    "reduce": Pattern(_reduce, _once, rooted=True),
-    "gather": Pattern(_gather, _a_rank, rooted=True, bus_factor=_share),
-    "scatter": Pattern(_scatter, _a_rank, rooted=True, bus_factor=_share),
-    "all-to-all": Pattern(_all_to_all, _a_rank, own_buffers=True, bus_factor=_share),
-    "send-recv": Pattern(_send_recv, _once, own_buffers=True),
-    "pipeline": Pattern(_pipeline, _once, own_buffers=True),
-    "neighbor-exchange": Pattern(_neighbor_exchange, _a_neighbor, own_buffers=True),
-    "all-to-allv": Pattern(None, _a_rank, own_buffers=True, bus_factor=_share),
+    "all-gather": Pattern(_ALL_GATHER, _a_rank, bus_shares=1),
+    "reduce-scatter": Pattern(_REDUCE_SCATTER, _a_rank, bus_shares=1),
+    "all-reduce": Pattern(_ALL_REDUCE, _a_rank, any_cut=True, bus_shares=2),
+    "broadcast": Pattern(_of_one_buffer("root", "all"), _once, rooted=True),
+    "reduce": Pattern(_of_one_buffer("all", "root", reduce=True), _once, rooted=True),
+    "gather": Pattern(_of_one_buffer("each", "root"), _a_rank, rooted=True, bus_shares=1),
+    "scatter": Pattern(_of_one_buffer("root", "each"), _a_rank, rooted=True, bus_shares=1),
+    "all-to-all": Pattern(_ALL_TO_ALL, _a_rank, own_buffers=True, bus_shares=1),
+    "send-recv": Pattern(_SEND_RECV, _once, own_buffers=True),
+    "pipeline": Pattern(_PIPELINE, _once, own_buffers=True),
+    "neighbor-exchange": Pattern(
+        _between(_neighbors), lambda n: 2 if n > 2 else 1, own_buffers=True
+    ),
+    "all-to-allv": Pattern(None, _a_rank, own_buffers=True, bus_shares=1),
     "permutation": Pattern(None, _once, own_buffers=True),
     "custom": Pattern(None, _once, own_buffers=True),
 }

@@ -1,7 +1,7 @@
 """Files: what people write, read within bounds, faults named; what Weft writes, whole or not."""
 
 from weft.documents.folders import check_replaceable, new_folder, read_whole
-from weft.documents.places import PlacedError, line_of, load_yaml, placed
+from weft.documents.places import PlacedError, load_yaml, placed
 from weft.documents.reading import (
     Document,
     load_json,
@@ -18,7 +18,6 @@ from weft.documents.writing import (
     link_target,
     new_descriptor,
     new_file,
-    try_writing,
 )
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "convert",
     "explain",
     "give_name",
-    "line_of",
     "link_target",
     "load_json",
     "load_yaml",
@@ -44,5 +42,4 @@ __all__ = [
     "read_bytes",
     "read_document",
     "read_whole",
-    "try_writing",
 ]

@@ -87,11 +87,14 @@ class PlacedError(Exception):
 
 @contextmanager
 def placed(name: str, path: Path) -> Iterator[None]:
-    """What is wrong with the input in here is wrong with what stands at this place of a file."""
+    """What is wrong with the input in here is wrong with what stands at this place of a file.
+
+    The complaint begins with `name`, unless that is empty.
+    """
     try:
         yield
     except InputError as error:
-        raise PlacedError(f"{name}: {error}", path) from None
+        raise PlacedError(f"{name}: {error}" if name else str(error), path) from None
 
 
 def load_yaml(text: str) -> Any:

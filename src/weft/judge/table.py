@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, Transfers
+from weft.algorithm import COLUMN_TYPES, Algorithm, Transfers
 from weft.errors import InputError
 from weft.judge.verdict import Verdict
-from weft.judge.wording import word
+from weft.judge.wording import word_row
 from weft.topology.model import Topology
 from weft.units import format_size
 
@@ -25,7 +25,11 @@ _TOGETHER = (("route", "start", "end"), ("dep_offsets", "deps"))
 
 def judge_table(algorithm: Algorithm) -> Verdict:
     """Judge a table row by row: see `weft.verify`."""
-    malformed = _malformed_columns(algorithm.transfers) or _malformed_routes(algorithm.routes)
+    malformed = (
+        _malformed_columns(algorithm.transfers)
+        or malformed_column("routes.offsets", algorithm.routes.offsets, np.int64)
+        or malformed_column("routes.links", algorithm.routes.links, np.int32)
+    )
     if malformed:
         return Verdict(False, malformed, "structure")
     if len(algorithm.transfers) > MAX_ROWS:
@@ -38,7 +42,7 @@ def judge_table(algorithm: Algorithm) -> Verdict:
             f"judging this algorithm would take {format_size(found.other)} for the sets of "
             "contributions in its places; the judge uses up to 8GiB"
         )
-    text, kind = word(found, algorithm)
+    text, kind = word_row(found, algorithm)
     if found.row >= 0 or found.chunk < 0:
         return Verdict(False, text, kind, found.row if found.row >= 0 else None)
     return Verdict(False, text, kind, chunk=found.chunk, npu=found.npu)
@@ -48,23 +52,15 @@ def _malformed_columns(transfers: Transfers) -> str | None:
     """What is wrong with the shapes of the columns, if anything."""
     columns = transfers.columns()
     for name, column in columns.items():
-        if (wrong := malformed_column(name, column, COLUMN_TYPES[name])) is not None:
+        length = None if name == "deps" else len(transfers) + (name == "dep_offsets")
+        if (wrong := malformed_column(name, column, COLUMN_TYPES[name], length)) is not None:
             return wrong
-        expected = len(transfers) + (name == "dep_offsets")
-        if name != "deps" and len(column) != expected:
-            return f"column '{name}' has {len(column)} values, but {expected} are expected"
     for names in _TOGETHER:
         there = [name for name in names if name in columns]
         if there and len(there) < len(names):
             absent = next(name for name in names if name not in columns)
             return f"column '{there[0]}' is there, but '{absent}' is not"
     return None
-
-
-def _malformed_routes(routes: Routes) -> str | None:
-    return malformed_column("routes.offsets", routes.offsets, np.int64) or malformed_column(
-        "routes.links", routes.links, np.int32
-    )
 
 
 def link_at_removed(topology: Topology) -> str | None:
@@ -76,12 +72,15 @@ def link_at_removed(topology: Topology) -> str | None:
 
 
 def malformed_column(
-    name: str, column: NDArray[np.generic], expected: type[np.generic]
+    name: str, column: NDArray[np.generic], expected: type[np.generic], length: int | None = None
 ) -> str | None:
+    """What is wrong with a column that is to be of this type and length, if anything."""
     if column.ndim != 1:
         return f"column '{name}' has {column.ndim} dimensions, but 1 is expected"
     if column.dtype != expected:
         return f"column '{name}' is {column.dtype}, but {np.dtype(expected)} is expected"
+    if length is not None and len(column) != length:
+        return f"column '{name}' has {len(column)} values, but {length} are expected"
     return None
 
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from weft.documents import PlacedError, Words, explain
-from weft.errors import InputError, unknown_name
+from weft.documents import PlacedError, Words, convert, placed
+from weft.errors import unknown_name
 from weft.topology.dimensions import Dimension, product
 from weft.topology.model import Topology
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, PS_PER_NS
@@ -45,10 +45,8 @@ def build_astra(value: Any) -> Topology:
         for i, (kind, size) in enumerate(zip(record.topology, record.npus_count, strict=True))
     ]
     name = "*".join(f"{d.wiring}:{d.size}" for d in dimensions)
-    try:
+    with placed("", ("npus_count",)):
         return product(name, dimensions, rates, delays)
-    except InputError as error:
-        raise PlacedError(str(error), ("npus_count",)) from None
 
 
 def astra_network(value: Any) -> AstraNetwork:
@@ -60,10 +58,7 @@ def astra_network(value: Any) -> AstraNetwork:
 
 def _checked(value: Any) -> tuple[AstraNetwork, list[int], list[int]]:
     """The record, with bytes per second and picoseconds by dimension."""
-    try:
-        record = msgspec.convert(value, AstraNetwork)
-    except msgspec.ValidationError as error:
-        raise explain(error, Words()) from None
+    record = convert(value, AstraNetwork, Words())
     count = len(record.npus_count)
     for field in ("topology", "bandwidth", "latency"):
         if len(getattr(record, field)) != count or count == 0:

@@ -115,16 +115,39 @@ def product(
         stride *= dimension.size
         if WIRINGS[dimension.wiring].switched and dimension.size > 1:
             nodes += npus // dimension.size
+    return levelled(
+        name,
+        [d.size for d in dimensions],
+        nodes - npus,
+        ends,
+        [bandwidth[d.speed] for d in dimensions],
+        [latency[d.speed] for d in dimensions],
+        translates=all(WIRINGS[d.wiring].translates or d.size <= 2 for d in dimensions),
+    )
+
+
+def levelled(
+    name: str,
+    grid: Sequence[int],
+    switches: int,
+    ends: Sequence[Ends],
+    bandwidth: Sequence[int],
+    latency: Sequence[int],
+    *,
+    translates: bool = False,
+) -> Topology:
+    """A network of links level by level, each level with its speed, and NPUs on a grid."""
+    counts = [len(src) for src, _ in ends]
     return Topology.from_links(
         name,
-        npus,
+        math.prod(grid),
         np.concatenate([src for src, _ in ends]),
         np.concatenate([dst for _, dst in ends]),
-        np.repeat([bandwidth[d.speed] for d in dimensions], counts),
-        np.repeat([latency[d.speed] for d in dimensions], counts),
-        switches=nodes - npus,
-        dimensions=[d.size for d in dimensions],
-        translates=all(WIRINGS[d.wiring].translates or d.size <= 2 for d in dimensions),
+        np.repeat(bandwidth, counts),
+        np.repeat(latency, counts),
+        switches=switches,
+        dimensions=grid,
+        translates=translates,
     )
 
 

@@ -5,18 +5,18 @@ To add one, write a builder and put it in `FABRICS`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.topology.dimensions import Dimension, Ends, check_size, dimension_ends
+from weft.topology.dimensions import Dimension, Ends, check_size, dimension_ends, levelled
 from weft.topology.kinds import Kind, Speeds, sizes_of, speeds_of
 from weft.topology.model import Topology
 
-Build = Callable[[str, Sequence[int], Sequence[int], Sequence[int]], Topology]
+Wires = tuple[tuple[int, int], int, list[Ends]]
+"""Sizes of the grid, how many switches there are, and the ends of links, level by level."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,28 +27,24 @@ class Fabric(Kind):
     ----------
     sizes
         How many sizes it takes; one of these.
-    levels
-        Levels of links with speeds of their own; as many for each of `sizes`.
-    build
-        (name, sizes, bandwidth of each level in B/s, latency of each level in ps) -> network.
+    wires
+        From the name and the sizes to what is wired; each level of links has its own speed.
     """
 
     sizes: tuple[int, ...]
-    levels: tuple[int, ...]
-    build: Build
+    wires: Callable[[str, Sequence[int]], Wires]
     rank: int = 20
 
     def network(
         self, spec: str, parameters: str | None, bandwidth: Speeds, latency: Speeds
     ) -> Topology:
         sizes = sizes_of(spec, parameters, self.example, self.sizes)
-        levels = self.levels[self.sizes.index(len(sizes))]
-        return self.build(spec, sizes, *speeds_of(spec, levels, bandwidth, latency))
+        grid, switches, ends = self.wires(spec, sizes)
+        speeds = speeds_of(spec, len(ends), bandwidth, latency)
+        return levelled(spec, grid, switches, ends, *speeds)
 
 
-def _dragonfly(
-    name: str, sizes: Sequence[int], bandwidth: Sequence[int], latency: Sequence[int]
-) -> Topology:
+def _dragonfly(name: str, sizes: Sequence[int]) -> Wires:
     """Groups that are fully connected inside, with one link each way between every two.
 
     NPU = member + group·members. A group's links to the groups after it (cyclically) leave
@@ -63,12 +59,10 @@ def _dragonfly(
     other = (group + ahead + 1) % groups
     back = groups - 2 - ahead
     across = group * members + ahead % members, other * members + back % members
-    return _levelled(name, (members, groups), 0, [near, across], bandwidth, latency)
+    return (members, groups), 0, [near, across]
 
 
-def _leaf_spine(
-    name: str, sizes: Sequence[int], bandwidth: Sequence[int], latency: Sequence[int]
-) -> Topology:
+def _leaf_spine(name: str, sizes: Sequence[int]) -> Wires:
     """NPUs on leaves, every leaf on every spine: as many equal ways between leaves as spines.
 
     Sizes are NPUs a leaf, leaves, spines. NPUs are numbered leaf by leaf; switches are the
@@ -80,12 +74,10 @@ def _leaf_spine(
     npu = np.arange(npus)
     leaf = npus + np.arange(leaves)
     ends = [_both_ways(npu, leaf[npu // hosts]), _to_spines(leaf, spines)]
-    return _levelled(name, (hosts, leaves), leaves + spines, ends, bandwidth, latency)
+    return (hosts, leaves), leaves + spines, ends
 
 
-def _rails(
-    name: str, sizes: Sequence[int], bandwidth: Sequence[int], latency: Sequence[int]
-) -> Topology:
+def _rails(name: str, sizes: Sequence[int]) -> Wires:
     """Boxes with a switch inside, and a leaf for each place in a box, its rail.
 
     Sizes are NPUs a box, boxes and, if the leaves are joined, spines. NPUs are numbered box by
@@ -99,7 +91,7 @@ def _rails(
     ends = [_both_ways(npu, npus + npu // places), _both_ways(npu, leaf[npu % places])]
     if spines:
         ends.append(_to_spines(leaf, spines))
-    return _levelled(name, (places, boxes), boxes + places + spines, ends, bandwidth, latency)
+    return (places, boxes), boxes + places + spines, ends
 
 
 def _both_ways(low: NDArray[np.int64], high: NDArray[np.int64]) -> Ends:
@@ -113,51 +105,26 @@ def _to_spines(leaf: NDArray[np.int64], spines: int) -> Ends:
     return _both_ways(np.repeat(leaf, spines), np.tile(spine, len(leaf)))
 
 
-def _levelled(
-    name: str,
-    dimensions: tuple[int, int],
-    switches: int,
-    ends: Sequence[Ends],
-    bandwidth: Sequence[int],
-    latency: Sequence[int],
-) -> Topology:
-    """A network of links level by level, with NPUs on a grid."""
-    counts = [len(src) for src, _ in ends]
-    return Topology.from_links(
-        name,
-        math.prod(dimensions),
-        np.concatenate([src for src, _ in ends]),
-        np.concatenate([dst for _, dst in ends]),
-        np.repeat(bandwidth, counts),
-        np.repeat(latency, counts),
-        switches=switches,
-        dimensions=dimensions,
-    )
-
-
 FABRICS = (
     Fabric(
         name="dragonfly",
         example="dragonfly:4x9",
         summary="full groups, a link between every two",
         sizes=(2,),
-        levels=(2,),
-        build=_dragonfly,
+        wires=_dragonfly,
     ),
     Fabric(
         name="leaf-spine",
         example="leaf-spine:8x4x2",
         summary="NPUs on leaves, every leaf on every spine",
         sizes=(3,),
-        levels=(2,),
-        build=_leaf_spine,
+        wires=_leaf_spine,
     ),
     Fabric(
         name="rails",
         example="rails:8x4",
         summary="boxes with a leaf for each place in a box, spines if a third size is given",
         sizes=(2, 3),
-        levels=(2, 3),
-        build=_rails,
+        wires=_rails,
     ),
 )

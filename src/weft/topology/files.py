@@ -7,8 +7,8 @@ network in every column.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,7 +20,6 @@ from weft.documents import (
     PlacedError,
     check_new_file,
     convert,
-    explain,
     new_file,
     read_document,
 )
@@ -42,38 +41,18 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
 
 
 def _build(document: Document) -> Topology:
-    name = document.path.stem
-    if document.suffix != ".json":
-        return _build_plain(name, document.plain())
-    try:
-        record = msgspec.json.decode(document.data, type=TopologyFile)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return _build_other_json(document, error)
-    return build(record, name)
-
-
-def _build_other_json(document: Document, why_not_ours: Exception) -> Topology:
-    """JSON that is not a valid file of ours: another kind, broken, or ours with a mistake."""
+    if document.suffix == ".json":
+        with suppress(msgspec.DecodeError, RecursionError):  # the quick way
+            record = msgspec.json.decode(document.data, type=TopologyFile)
+            return build(record, document.path.stem)
     plain = document.plain()
-    if _is_ours(plain) and isinstance(why_not_ours, msgspec.ValidationError):
-        raise explain(why_not_ours, WORDS)
-    return _build_plain(document.path.stem, plain)
-
-
-def _build_plain(name: str, plain: Any) -> Topology:
     if is_astra(plain):
         return build_astra(plain)
-    if not _is_ours(plain):
-        kind = plain.get("weft") if isinstance(plain, dict) else None
-        found = (
-            f"it says 'weft: {brief(kind)}'" if kind is not None else "it has no 'weft: topology'"
-        )
-        raise PlacedError(f"is not a topology file: {found}", ("weft",))
-    return build(convert(plain, TopologyFile, WORDS), name)
-
-
-def _is_ours(plain: Any) -> bool:
-    return isinstance(plain, dict) and plain.get("weft") == "topology"
+    kind = plain.get("weft") if isinstance(plain, dict) else None
+    if kind != "topology":
+        found = "has no 'weft: topology'" if kind is None else f"says 'weft: {brief(kind)}'"
+        raise PlacedError(f"is not a topology file: it {found}", ("weft",))
+    return build(convert(plain, TopologyFile, WORDS), document.path.stem)
 
 
 def check_topology_file(path: str | os.PathLike[str]) -> Path:
@@ -149,8 +128,8 @@ def _links(topology: Topology) -> list[Link]:
         return number if number < topology.npus else topology.node_name(number)
 
     links: list[Link] = []
-    columns = (topology.src, topology.dst, topology.bandwidth, topology.latency)
-    for src, dst, rate, delay in zip(*(column.tolist() for column in columns), strict=True):
+    rows = zip(*(column.tolist() for column in topology.columns), strict=True)
+    for src, dst, rate, delay in rows:
         link = Link(node(src), node(dst), exact_bandwidth(rate), exact_latency(delay))
         if links and links[-1] == Link(link.dst, link.src, link.bandwidth, link.latency):
             links[-1].both = True

@@ -6,9 +6,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.errors import InputError, TopologyError
 from weft.quoting import brief, quoted
-from weft.topology.links import Quantity, bandwidths, latencies
+from weft.topology.links import Quantity, quantities
 from weft.topology.model import Topology
 from weft.units import parse_buffer
 
@@ -28,16 +30,14 @@ def topology_of_graph(
     title = str(name or graph.graph.get("name") or "graph")
     npus, switches = _nodes(graph, title)
     number = {node: i for i, node in enumerate([*npus, *switches])}
-    src, dst, rates, delays = [], [], [], []
+    rows: list[tuple[int, int, int, int]] = []
     for tail, head, says in _edges(graph):
         where = f"{title}: edge {brief(tail)} to {brief(head)}"
-        rate = int(bandwidths(where, _said(where, says, "bandwidth", "50GB/s", bandwidth)))
-        delay = int(latencies(where, _said(where, says, "latency", "0.5us", latency)))
-        for a, b in [(tail, head)] if graph.is_directed() else [(tail, head), (head, tail)]:
-            src.append(number[a])
-            dst.append(number[b])
-            rates.append(rate)
-            delays.append(delay)
+        rate = _speed(where, says, "bandwidth", "50GB/s", bandwidth)
+        delay = _speed(where, says, "latency", "0.5us", latency)
+        ends = [(tail, head)] if graph.is_directed() else [(tail, head), (head, tail)]
+        rows += [(number[a], number[b], rate, delay) for a, b in ends]
+    src, dst, rates, delays = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     network = Topology.from_links(
         title,
         len(npus),
@@ -79,13 +79,13 @@ def _edges(graph: networkx.Graph[Any]) -> list[tuple[Hashable, Hashable, Mapping
     return [(tail, head, says) for tail, head, _, says in edges]
 
 
-def _said(
+def _speed(
     where: str, says: Mapping[str, Any], what: str, example: str, default: Quantity | None
-) -> Quantity:
+) -> int:
     value: Quantity | None = says.get(what, default)
     if value is None:
         raise TopologyError(f"{where} has no {what}; give it one such as {example}")
-    return value
+    return int(quantities(where, what, value))
 
 
 def _with_nodes(network: Topology, nodes: list[Mapping[str, Any]]) -> Topology:
@@ -122,8 +122,7 @@ def graph_of_topology(topology: Topology) -> networkx.MultiDiGraph[Any]:
         graph.nodes[names[switch]]["buffer"] = size
     for switch in topology.copying:
         graph.nodes[names[switch]]["multicast"] = True
-    columns = (topology.src, topology.dst, topology.bandwidth, topology.latency)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    rows = zip(*(column.tolist() for column in topology.columns), strict=True)
     for link, (src, dst, rate, delay) in enumerate(rows):
         graph.add_edge(names[src], names[dst], key=link, bandwidth=rate, latency=delay)
     return graph

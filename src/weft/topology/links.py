@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from weft.errors import InputError, TopologyError
 from weft.quoting import quoted
 from weft.units import (
-    MAX_BANDWIDTH,
-    format_bandwidth,
-    format_share,
-    format_time,
     parse_bandwidth,
     parse_latency,
 )
@@ -30,7 +25,7 @@ Links = str | Iterable[str | Pair]
 Quantity = str | int | float
 
 _NODE = re.compile(r"\s*(s?)([0-9]{1,9})\s*")
-_LOST = "without "
+LOST = "without "
 _MOST_NAMED = 6  # in a title
 
 
@@ -84,48 +79,13 @@ def _pairs(topology: Topology, link: str | Pair) -> list[Pair]:
     return [(a, b), (b, a)] if ends[1] == "-" else [(a, b)]
 
 
-Change = tuple[list[Pair], str, dict[str, NDArray[Any]]]
-"""Between which pairs links differ, how fast they are now in words, and the columns that differ."""
-
-
-def scaled_links(topology: Topology, links: Links, share: Fraction) -> Change:
-    """The bandwidths of a network, some of them times a share."""
-    pairs, hit = find_links(topology, links, "scale")
-    rates = topology.bandwidth.copy()
-    for rate in np.unique(rates[hit]).tolist():
-        scaled = round(rate * share)
-        if not 1 <= scaled <= MAX_BANDWIDTH:
-            what = f"{format_share(share)} of {format_bandwidth(rate)}"
-            raise TopologyError(f"{topology.name}: {what} is out of range")
-        rates[hit & (topology.bandwidth == rate)] = scaled
-    return pairs, format_share(share), {"bandwidth": rates}
-
-
-def joined_nodes(
-    topology: Topology, src: int | str, dst: int | str, speed: Mapping[str, int], *, both: bool
-) -> Change:
-    """The links of a network with those from one node to another, and back, of this speed."""
-    tail, head = (node_number(topology, end, "the link") for end in (src, dst))
-    for npu in sorted(topology.removed & {tail, head}):
-        raise TopologyError(f"{topology.name}: NPU {npu} was removed; no link can join it")
-    pairs = [(tail, head), (head, tail)] if both else [(tail, head)]
-    hit = [(topology.src == a) & (topology.dst == b) for a, b in pairs]
-    new = [pair for pair, links in zip(pairs, hit, strict=True) if not links.any()]
-    if new and len(speed) < 2:
-        names = ", ".join(connection_names(new, topology.npus))
-        raise TopologyError(
-            f"{topology.name} has no link {names} yet; give it a bandwidth and a latency"
-        )
-    ends = {"src": [a for a, _ in new], "dst": [b for _, b in new]}
-    columns = {}
-    for what in ("src", "dst", "bandwidth", "latency"):
-        column = getattr(topology, what).copy()
-        if what in speed:
-            column[np.any(hit, axis=0)] = speed[what]
-        more = ends.get(what, [speed.get(what)] * len(new))
-        columns[what] = np.append(column, np.array(more, dtype=column.dtype))
-    shown = {"bandwidth": format_bandwidth, "latency": format_time}
-    return pairs, " and ".join(shown[what](value) for what, value in speed.items()), columns
+def links_between(topology: Topology, src: NDArray[Any], dst: NDArray[Any]) -> NDArray[np.int64]:
+    """The link from each of `src` to each of `dst`; -1 where there is none."""
+    keys = topology.src.astype(np.int64) * topology.nodes + topology.dst
+    order = np.argsort(keys)
+    wanted = src.astype(np.int64) * topology.nodes + dst
+    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    return np.where(keys[order][place] == wanted, order[place], -1)
 
 
 def reverse_links(topology: Topology) -> NDArray[np.int32] | None:
@@ -152,17 +112,11 @@ def connection_names(pairs: Collection[Pair], npus: int) -> Iterator[str]:
             yield "-".join(ends)
 
 
-def losses(pairs: Collection[Pair], gone: Iterable[int], npus: int) -> list[str]:
-    """What failed, in words, for `Topology.changes`."""
-    names = (*connection_names(pairs, npus), *(f"NPU {npu}" for npu in sorted(gone)))
-    return [f"{_LOST}{name}" for name in names]
-
-
 def titled(name: str, changes: Sequence[str]) -> str:
     """A network's name and what was changed in it; of many changes only some."""
-    lost = [change.removeprefix(_LOST) for change in changes if change.startswith(_LOST)]
-    other = [change for change in changes if not change.startswith(_LOST)]
-    words = [_LOST + _some(lost)] * bool(lost) + [_some(other)] * bool(other)
+    lost = [change.removeprefix(LOST) for change in changes if change.startswith(LOST)]
+    other = [change for change in changes if not change.startswith(LOST)]
+    words = [LOST + _some(lost)] * bool(lost) + [_some(other)] * bool(other)
     return " ".join([name, ", ".join(words)]).rstrip()
 
 
@@ -174,20 +128,20 @@ def _some(words: Sequence[str]) -> str:
     return f"{', '.join(shown)} and {len(words) - len(shown)} more"
 
 
-def bandwidths(name: str, values: ArrayLike, links: int | None = None) -> NDArray[np.int64]:
-    """Bytes per second of each of `links` links, or of one, from numbers or texts."""
-    parsed = _quantities(name, "bandwidth", "bytes per second, or '50GB/s'", values)
-    return _each(name, "bandwidths", parsed, links)
+_UNITS: dict[str, tuple[Callable[[str], int], str, str]] = {
+    "bandwidth": (parse_bandwidth, "bytes per second, or '50GB/s'", "bandwidths"),
+    "latency": (parse_latency, "picoseconds, or '0.5us'", "latencies"),
+}
 
 
-def latencies(name: str, values: ArrayLike, links: int | None = None) -> NDArray[np.int64]:
-    """Picoseconds of each of `links` links, or of one, from numbers or texts."""
-    parsed = _quantities(name, "latency", "picoseconds, or '0.5us'", values)
-    return _each(name, "latencies", parsed, links)
+def quantities(
+    name: str, what: str, values: ArrayLike, links: int | None = None
+) -> NDArray[np.int64]:
+    """The bandwidth or latency of each of `links` links, or of one, in Weft's own units.
 
-
-def _quantities(name: str, what: str, unit: str, values: ArrayLike) -> NDArray[np.int64]:
-    """Numbers in Weft's own units, from whole numbers or texts with a unit."""
+    Given as whole numbers or as texts with a unit.
+    """
+    parse, unit, several = _UNITS[what]
     given = np.asarray(values)
 
     def place(link: int) -> str:
@@ -195,14 +149,13 @@ def _quantities(name: str, what: str, unit: str, values: ArrayLike) -> NDArray[n
 
     if given.dtype.kind not in "iuf":  # texts, or some of them
         given = np.asarray(values, dtype=object)
-        parse = {"bandwidth": parse_bandwidth, "latency": parse_latency}[what]
-        numbers = []
+        parsed = []
         for link, one in enumerate(given.flat):
             try:
-                numbers.append(parse(one) if isinstance(one, str) else one)
+                parsed.append(parse(one) if isinstance(one, str) else one)
             except InputError as error:
                 raise TopologyError(f"{place(link)}: {error}") from None
-        given = np.asarray(numbers).reshape(given.shape)
+        given = np.asarray(parsed).reshape(given.shape)
     if given.dtype.kind not in "iuf":
         raise TopologyError(f"{name}: a {what} is no number; expected {unit}")
     if given.dtype.kind == "f":
@@ -210,12 +163,11 @@ def _quantities(name: str, what: str, unit: str, values: ArrayLike) -> NDArray[n
         for link in np.flatnonzero(wrong)[:1].tolist():
             value = float(given.flat[link])
             raise TopologyError(f"{place(link)}: {what} {value!r} is not a whole number of {unit}")
-    return given.astype(np.int64)
-
-
-def _each(name: str, what: str, values: NDArray[np.int64], links: int | None) -> NDArray[np.int64]:
-    if links is None or values.shape == (links,):
-        return values
-    if values.size != 1:
-        raise TopologyError(f"{name}: {values.size} {what} for {links} links; give one, or as many")
-    return np.full(links, values.item(), dtype=np.int64)
+    numbers = given.astype(np.int64)
+    if links is None or numbers.shape == (links,):
+        return numbers
+    if numbers.size != 1:
+        raise TopologyError(
+            f"{name}: {numbers.size} {several} for {links} links; give one, or as many"
+        )
+    return np.full(links, numbers.item(), dtype=np.int64)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,47 +14,17 @@ from weft import _core
 from weft.display import html_table
 from weft.errors import TopologyError
 from weft.quoting import brief, counted
-from weft.topology.links import (
-    Links,
-    Pair,
-    Quantity,
-    bandwidths,
-    connection_names,
-    find_links,
-    joined_nodes,
-    latencies,
-    losses,
-    node_name,
-    reverse_links,
-    scaled_links,
-    titled,
-)
-from weft.units import (
-    MAX_BYTES,
-    PS_PER_US,
-    format_bandwidth,
-    format_time,
-    parse_share,
-)
+from weft.topology.changes import COLUMNS, with_joined, with_scaled, without_parts
+from weft.topology.checks import check_network, check_switches
+from weft.topology.links import Links, Quantity, node_name, quantities, reverse_links, titled
+from weft.units import PS_PER_US, format_bandwidth, format_time, parse_share
 from weft.values import Value, read_only
 
 if TYPE_CHECKING:
     import networkx
 
 _UNLIMITED = 2**63 - 1  # as in cpp/base/cost.h
-MAX_DIMENSIONS = 64
-_COLUMNS = ("src", "dst", "bandwidth", "latency")
-
-
-def check_dimensions(name: str, sizes: Sequence[int], npus: int) -> None:
-    """Raise unless a grid of these sizes has a place for every NPU, or there is no grid."""
-    if len(sizes) > MAX_DIMENSIONS:
-        raise TopologyError(f"{name}: {len(sizes)} dimensions; expected {MAX_DIMENSIONS} at most")
-    if sizes and (min(sizes) < 1 or math.prod(sizes) != npus):
-        raise TopologyError(
-            f"{name}: dimensions {list(sizes)} do not fit {npus} NPUs; expected sizes from 1 "
-            "whose product is the number of NPUs"
-        )
+Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +88,7 @@ class Topology(Value):
     changes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in _COLUMNS:
+        for name in COLUMNS:
             column = getattr(self, name)
             if column.flags.writeable:  # whoever made it may still write to it
                 vars(self)[name] = column.copy()
@@ -179,13 +148,9 @@ class Topology(Value):
             If something is no network, such as a latency of 0.5e-6, which would be no whole
             number of picoseconds.
         """
-        tails = np.array(src, dtype=np.int32).reshape(-1)
-        columns = (
-            tails,
-            np.array(dst, dtype=np.int32).reshape(-1),
-            bandwidths(name, bandwidth, len(tails)),
-            latencies(name, latency, len(tails)),
-        )
+        tails, heads = (np.array(nodes, dtype=np.int32).reshape(-1) for nodes in (src, dst))
+        rates = quantities(name, "bandwidth", bandwidth, len(tails))
+        columns = (tails, heads, rates, quantities(name, "latency", latency, len(tails)))
         for column in columns:
             column.flags.writeable = False
         topology = cls(
@@ -196,29 +161,8 @@ class Topology(Value):
             dimensions=tuple(int(size) for size in dimensions),
             translates=translates,
         )
-        topology._check()
+        check_network(topology)
         return topology
-
-    def _check(self) -> None:
-        if self.npus < 1:
-            raise TopologyError(f"{self.name}: a network needs at least one NPU")
-        for column in (self.dst, self.bandwidth, self.latency):
-            if column.shape != self.src.shape:
-                raise TopologyError(f"{self.name}: link columns differ in length")
-        for link in np.flatnonzero(
-            (self.src < 0) | (self.src >= self.nodes) | (self.dst < 0) | (self.dst >= self.nodes)
-        )[:1]:
-            raise TopologyError(
-                f"{self.name}: link {link} joins {self.src[link]} and {self.dst[link]}, "
-                f"but nodes are 0 to {self.nodes - 1}"
-            )
-        for link in np.flatnonzero(self.src == self.dst)[:1]:
-            raise TopologyError(f"{self.name}: link {link} joins node {self.src[link]} to itself")
-        for link in np.flatnonzero(self.bandwidth <= 0)[:1]:
-            raise TopologyError(f"{self.name}: link {link} has no positive bandwidth")
-        for link in np.flatnonzero(self.latency < 0)[:1]:
-            raise TopologyError(f"{self.name}: link {link} has a negative latency")
-        check_dimensions(self.name, self.dimensions, self.npus)
 
     @property
     def title(self) -> str:
@@ -233,12 +177,24 @@ class Topology(Value):
     def links(self) -> int:
         return len(self.src)
 
+    @property
+    def columns(self) -> Columns:
+        """`src`, `dst`, `bandwidth` and `latency`."""
+        return self.src, self.dst, self.bandwidth, self.latency
+
     @cached_property
     def members(self) -> NDArray[np.int32]:
         """The NPUs that are there, ascending: the default process group."""
         present = np.ones(self.npus, dtype=bool)
         present[list(self.removed)] = False
         return read_only(np.flatnonzero(present).astype(np.int32))
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """The place of each NPU among `members`; -1 for those that were removed."""
+        ranks = np.full(self.npus, -1, dtype=np.int64)
+        ranks[self.members] = np.arange(len(self.members))
+        return read_only(ranks)
 
     def check_members(self, npus: Iterable[int]) -> None:
         """Raise if one of these is not an NPU that is there."""
@@ -257,35 +213,24 @@ class Topology(Value):
     @cached_property
     def core(self) -> _core.Network:
         """The same network for the kernels."""
-        return _core.Network(
-            self.npus,
-            self.switches,
-            self.src,
-            self.dst,
-            self.bandwidth,
-            self.latency,
-            self._buffer_column(),
-            self._copies_column(),
-        )
+        copies = self._by_switch(dict.fromkeys(self.copying, 1), 0, np.uint8)
+        limits = self._by_switch(self.buffers, _UNLIMITED, np.int64)
+        return _core.Network(self.npus, self.switches, *self.columns, limits, copies)
+
+    def _by_switch(
+        self, numbers: Mapping[int, int], others: int, kind: type[np.generic]
+    ) -> NDArray[Any]:
+        """One number a switch; none at all where no switch has its own."""
+        column = np.full(self.switches if numbers else 0, others, dtype=kind)
+        for switch, number in numbers.items():
+            column[switch - self.npus] = number
+        return column
 
     @cached_property
     def reverse_links(self) -> NDArray[np.int32] | None:
         """For each link one that runs the other way at the same speed; None if some have none."""
         found = reverse_links(self)
         return None if found is None else read_only(found)
-
-    def _buffer_column(self) -> NDArray[np.int64]:
-        """One number a switch; none at all where none is limited."""
-        column = np.full(self.switches if self.buffers else 0, _UNLIMITED, dtype=np.int64)
-        for switch, size in self.buffers.items():
-            column[switch - self.npus] = size
-        return column
-
-    def _copies_column(self) -> NDArray[np.uint8]:
-        """One number a switch; none at all where none copies."""
-        column = np.zeros(self.switches if self.copying else 0, dtype=np.uint8)
-        column[[switch - self.npus for switch in self.copying]] = 1
-        return column
 
     def reversed(self) -> Topology:
         """The network with every link turned round; link numbers stay.
@@ -303,15 +248,15 @@ class Topology(Value):
 
     def with_links(self, *, bandwidth: int | None = None, latency: int | None = None) -> Topology:
         """The same network with one bandwidth (B/s) or one latency (ps) on all links."""
-        changed = self
-        if bandwidth is not None:
-            changed = replace(changed, bandwidth=np.full_like(self.bandwidth, bandwidth))
-        if latency is not None:
-            changed = replace(changed, latency=np.full_like(self.latency, latency))
-        if self.whole is not None:
-            whole = self.whole.with_links(bandwidth=bandwidth, latency=latency)
-            changed = replace(changed, whole=whole)
-        changed._check()
+        speed = {"bandwidth": bandwidth, "latency": latency}
+        columns: dict[str, Any] = {
+            name: np.full_like(getattr(self, name), value)
+            for name, value in speed.items()
+            if value is not None
+        }
+        whole = None if self.whole is None else self.whole.with_links(**speed)
+        changed = replace(self, **columns, whole=whole)
+        check_network(changed)
         return changed
 
     def with_switches(
@@ -320,16 +265,7 @@ class Topology(Value):
         """The same network with other switches, where given: see the attributes."""
         limits = self.buffers if buffers is None else buffers
         copies = self.copying if copying is None else frozenset(copying)
-        for what, switches in (("has a buffer", limits), ("copies", copies)):
-            for switch in switches:
-                if not self.npus <= switch < self.nodes:
-                    raise TopologyError(f"{self.name}: node {switch} {what} but is no switch")
-        for switch, size in limits.items():
-            if not 0 <= size <= MAX_BYTES:
-                raise TopologyError(
-                    f"{self.name}: switch s{switch - self.npus} has a buffer of {size} B; "
-                    f"expected 0 to {MAX_BYTES}"
-                )
+        check_switches(self, limits, copies)
         # Switches that differ need not translate onto each other.
         plain = not limits and not copies
         return replace(
@@ -351,26 +287,7 @@ class Topology(Value):
         npus
             NPUs that go, with every link that touches them.
         """
-        pairs, failed = find_links(self, links, "remove")
-        gone = frozenset(int(npu) for npu in npus)
-        for npu in sorted(gone):
-            if not 0 <= npu < self.npus:
-                raise TopologyError(
-                    f"{self.name} has no NPU {npu} to remove; NPUs are 0 to {self.npus - 1}"
-                )
-        lost = np.zeros(self.nodes, dtype=bool)
-        lost[list(gone)] = True
-        keep = ~(failed | lost[self.src] | lost[self.dst])
-        if len(gone | self.removed) == self.npus:
-            raise TopologyError(f"{self.name}: no NPU is left")
-        return replace(
-            self,
-            **{name: getattr(self, name)[keep] for name in _COLUMNS},
-            removed=self.removed | gone,
-            translates=self.translates and bool(keep.all()) and not gone,
-            whole=self if self.translates else self.whole,
-            changes=(*self.changes, *losses(pairs, gone, self.npus)),
-        )
+        return without_parts(self, links, npus)
 
     def scaled(self, links: Links, factor: float | str) -> Topology:
         """The network with other bandwidths of some links, such as half of what they had.
@@ -382,7 +299,7 @@ class Topology(Value):
         factor
             What their bandwidth is multiplied by: ``0.5`` or ``50%``.
         """
-        return self._changed(*scaled_links(self, links, parse_share(factor)))
+        return with_scaled(self, links, parse_share(factor))
 
     def with_link(
         self,
@@ -405,22 +322,13 @@ class Topology(Value):
         both
             Whether the same holds for the link that runs the other way.
         """
-        speed: dict[str, int] = {}
-        if bandwidth is not None:
-            speed["bandwidth"] = int(bandwidths(self.name, bandwidth))
-        if latency is not None:
-            speed["latency"] = int(latencies(self.name, latency))
-        return self._changed(*joined_nodes(self, src, dst, speed, both=both))
-
-    def _changed(self, pairs: Sequence[Pair], speed: str, columns: Mapping[str, Any]) -> Topology:
-        """The network with other columns: no longer, or no part of, one that translates."""
-        if all(np.array_equal(getattr(self, name), column) for name, column in columns.items()):
-            return self
-        words = (f"{name} at {speed}" for name in connection_names(pairs, self.npus))
-        changes = (*self.changes, *words)
-        network = replace(self, **columns, translates=False, whole=None, changes=changes)
-        network._check()
-        return network
+        given = {"bandwidth": bandwidth, "latency": latency}
+        speed = {
+            what: int(quantities(self.name, what, value))
+            for what, value in given.items()
+            if value is not None
+        }
+        return with_joined(self, src, dst, speed, both=both)
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
         """The links as a table that data frames take: ``pandas.DataFrame(t.to_columns())``."""

@@ -9,6 +9,7 @@ To add a machine, write a function from the text of its parameters and a row in 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,7 +62,7 @@ class _Boxes:
         a, b, multiple = np.array(rows).T
         self.both_ways(self.first + a, self.first + b, bandwidth * multiple, us)
 
-    def done(self) -> Topology:
+    def network(self) -> Topology:
         return Topology.from_links(
             "machine",
             self.npus,
@@ -71,36 +72,38 @@ class _Boxes:
         )
 
 
-def _boxes_asked(sizes: str) -> int:
-    """How many boxes a preset's number asks for; 1 without one."""
-    if not re.fullmatch(r"0*[1-9][0-9]{0,8}|", sizes):
-        raise InputError(f"{quoted(sizes)} is not a number of boxes")
-    return int(sizes or 1)
+def _of_boxes(build: Callable[[int], _Boxes]) -> Callable[[str], Topology]:
+    """A machine of as many boxes as its parameters ask for; 1 without any."""
+
+    def built(sizes: str) -> Topology:
+        if not re.fullmatch(r"0*[1-9][0-9]{0,8}|", sizes):
+            raise InputError(f"{quoted(sizes)} is not a number of boxes")
+        return build(int(sizes or 1)).network()
+
+    return built
 
 
 def _dgx1(sizes: str) -> Topology:
     if sizes:
         raise InputError("dgx1 is one box; for several, take ndv2:4")
-    return _ndv2("")
+    return _ndv2(1).network()
 
 
-def _ndv2(sizes: str) -> Topology:
+def _ndv2(count: int) -> _Boxes:
     """DGX-1 boxes; the network card hangs on local GPU 0 for sending and 1 for receiving."""
-    count = _boxes_asked(sizes)
     net = _Boxes(count, 8, switches=int(count > 2))
     net.cables(_DGX1_CABLES, 25 * GB_S, 0.7)
     _join_boxes(net, senders=net.first, receivers=net.first + 1, bandwidth=GB_S * 25 // 2, us=1.3)
-    return net.done()
+    return net
 
 
-def _dgx2(sizes: str) -> Topology:
+def _dgx2(count: int) -> _Boxes:
     """16 GPUs on a switch; odd GPUs send to other boxes, even ones receive."""
-    count = _boxes_asked(sizes)
     net = _Boxes(count, 16, switches=count + int(count > 2))
     _box_switches(net, 16, 125 * GB_S)
     even = net.first + np.arange(0, 16, 2)
     _join_boxes(net, senders=even + 1, receivers=even, bandwidth=GB_S * 25 // 2, us=2.6)
-    return net.done()
+    return net
 
 
 def _box_switches(net: _Boxes, box_npus: int, bandwidth: int) -> None:
@@ -125,9 +128,8 @@ def _join_boxes(
         net.one_way(switch, receivers, bandwidth, us)
 
 
-def _a100(sizes: str) -> Topology:
+def _a100(count: int) -> _Boxes:
     """8 GPUs on a switch, each with a NIC on one of two fabric switches."""
-    count = _boxes_asked(sizes)
     joined = count > 1
     net = _Boxes(count, 8, switches=count + (8 * count + 2 if joined else 0))
     _box_switches(net, 8, 300 * GB_S)
@@ -137,12 +139,11 @@ def _a100(sizes: str) -> Topology:
         fabric = net.npus + count + net.npus + gpu % 8 % 2
         net.both_ways(gpu, nic, 25 * GB_S, 1.3)
         net.both_ways(nic, fabric, 25 * GB_S, 1.3)
-    return net.done()
+    return net
 
 
-def _h100(sizes: str) -> Topology:
+def _h100(count: int) -> _Boxes:
     """8 GPUs on a switch; one leaf per local GPU number, and one spine, non-blocking."""
-    count = _boxes_asked(sizes)
     joined = count > 1
     net = _Boxes(count, 8, switches=count + (9 if joined else 0))
     _box_switches(net, 8, 450 * GB_S)
@@ -151,17 +152,16 @@ def _h100(sizes: str) -> Topology:
         leaves = net.npus + count + np.arange(8)
         net.both_ways(gpu, leaves[gpu % 8], 50 * GB_S, 1.3)
         net.both_ways(np.repeat(leaves, count), leaves[-1] + 1, 50 * GB_S, 1.3)
-    return net.done()
+    return net
 
 
-def _mi250(sizes: str) -> Topology:
+def _mi250(count: int) -> _Boxes:
     """16 GCDs cabled directly; boxes joined by one fabric switch."""
-    count = _boxes_asked(sizes)
     net = _Boxes(count, 16, switches=int(count > 1))
     net.cables(_MI250_CABLES, 50 * GB_S, 0.7)
     if count > 1:
         net.both_ways(np.arange(net.npus), net.npus, 16 * GB_S, 1.3)
-    return net.done()
+    return net
 
 
 def _tpuv4(sizes: str) -> Topology:
@@ -177,11 +177,11 @@ MACHINES = tuple(
     Builder(name=name, example=example, summary=summary, build=build, rank=30)
     for name, example, summary, build in (
         ("dgx1", "dgx1", "8 V100 with NVLink", _dgx1),
-        ("ndv2", "ndv2:2", "boxes of 8 V100, as in Azure", _ndv2),
-        ("dgx2", "dgx2:2", "boxes of 16 V100 on a switch", _dgx2),
-        ("a100", "a100:2", "boxes of 8 A100 on a switch", _a100),
-        ("h100", "h100:4", "boxes of 8 H100 on a switch, a rail for each", _h100),
-        ("mi250", "mi250:2", "boxes of 16 MI250 dies", _mi250),
+        ("ndv2", "ndv2:2", "boxes of 8 V100, as in Azure", _of_boxes(_ndv2)),
+        ("dgx2", "dgx2:2", "boxes of 16 V100 on a switch", _of_boxes(_dgx2)),
+        ("a100", "a100:2", "boxes of 8 A100 on a switch", _of_boxes(_a100)),
+        ("h100", "h100:4", "boxes of 8 H100 on a switch, a rail for each", _of_boxes(_h100)),
+        ("mi250", "mi250:2", "boxes of 16 MI250 dies", _of_boxes(_mi250)),
         ("tpuv4", "tpuv4:4x4x4", "a 3D torus of TPU v4", _tpuv4),
     )
 )

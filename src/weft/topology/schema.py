@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from weft.documents import PlacedError, Words
-from weft.errors import InputError, TopologyError
+from weft.documents import PlacedError, Words, placed
+from weft.errors import InputError
 from weft.quoting import quoted
+from weft.topology.checks import check_dimensions
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
-from weft.topology.model import Topology, check_dimensions
+from weft.topology.model import Topology
 from weft.units import (
     MAX_BANDWIDTH,
     MAX_LATENCY_PS,
@@ -85,7 +87,7 @@ def build(record: TopologyFile, name: str) -> Topology:
         table = _from_columns(record.columns)
     else:
         raise PlacedError("the file needs either links or columns, and not both", ("columns",))
-    src, dst, bandwidth, latency, rows = table
+    src, dst, _, _, rows = table
     if record.link_count is not None and record.link_count != len(src):
         raise PlacedError(
             f"link_count is {record.link_count}, but {len(src)} links follow; "
@@ -94,17 +96,12 @@ def build(record: TopologyFile, name: str) -> Topology:
         )
     _check_ends(record, src, dst, rows)
     name = name if record.name is None else record.name
-    try:
+    with placed("", ("dimensions",)):
         check_dimensions(name, record.dimensions, record.npus)
-    except TopologyError as error:
-        raise PlacedError(str(error), ("dimensions",)) from None
     topology = Topology.from_links(
         name,
         record.npus,
-        src,
-        dst,
-        bandwidth,
-        latency,
+        *table[:4],
         switches=record.switches,
         dimensions=record.dimensions,
     ).with_switches(buffers=_buffers(record), copying=_copying(record))
@@ -149,9 +146,8 @@ def _switch(record: TopologyFile, name: str, key: str, place: str | int) -> int:
     return record.npus + int(name[1:])
 
 
-Table = tuple[
-    NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
-]
+Numbers = NDArray[np.int64]
+Table = tuple[Numbers, Numbers, ArrayLike, ArrayLike, Numbers]
 
 
 def _from_links(record: TopologyFile, links: list[Link]) -> Table:
@@ -161,9 +157,9 @@ def _from_links(record: TopologyFile, links: list[Link]) -> Table:
     rows: list[tuple[int, int, int, int, int]] = []
     for i, link in enumerate(links):
         if link.bandwidth not in rates:
-            rates[link.bandwidth] = _rate(record, link, i)
+            rates[link.bandwidth] = _speed(record, link, i, "bandwidth")
         if link.latency not in delays:
-            delays[link.latency] = _delay(record, link, i)
+            delays[link.latency] = _speed(record, link, i, "latency")
         src, dst = _node(record, link.src, i, "src"), _node(record, link.dst, i, "dst")
         speed = rates[link.bandwidth], delays[link.latency]
         rows.append((src, dst, *speed, i))
@@ -173,29 +169,25 @@ def _from_links(record: TopologyFile, links: list[Link]) -> Table:
     return table[0], table[1], table[2], table[3], table[4]
 
 
-def _rate(record: TopologyFile, link: Link, i: int) -> int:
-    value = record.bandwidth if link.bandwidth is None else link.bandwidth
-    if value is None:
-        raise PlacedError(f"link {i} has no bandwidth; give it one such as 50GB/s", ("links", i))
-    path = ("bandwidth",) if link.bandwidth is None else ("links", i, "bandwidth")
-    try:
-        return parse_bandwidth(str(value))
-    except InputError:
-        raise PlacedError(
-            f"link {i} has bandwidth {quoted(value)}; expected a positive rate such as 50GB/s", path
-        ) from None
+_EXPECTED: dict[str, tuple[Callable[[str], int], str, str]] = {
+    "bandwidth": (parse_bandwidth, "a positive rate", "50GB/s"),
+    "latency": (parse_latency, "a time from 0", "0.5us"),
+}
 
 
-def _delay(record: TopologyFile, link: Link, i: int) -> int:
-    value = record.latency if link.latency is None else link.latency
+def _speed(record: TopologyFile, link: Link, i: int, what: str) -> int:
+    """The bandwidth or latency of link i, its own or that of all links that say none."""
+    parse, expected, example = _EXPECTED[what]
+    own: Quantity | None = getattr(link, what)
+    value = getattr(record, what) if own is None else own
     if value is None:
-        raise PlacedError(f"link {i} has no latency; give it one such as 0.5us", ("links", i))
-    path = ("latency",) if link.latency is None else ("links", i, "latency")
+        raise PlacedError(f"link {i} has no {what}; give it one such as {example}", ("links", i))
     try:
-        return parse_latency(str(value))
+        return parse(str(value))
     except InputError:
         raise PlacedError(
-            f"link {i} has latency {quoted(value)}; expected a time from 0 such as 0.5us", path
+            f"link {i} has {what} {quoted(value)}; expected {expected} such as {example}",
+            (what,) if own is None else ("links", i, what),
         ) from None
 
 
@@ -232,31 +224,22 @@ def _from_columns(columns: Columns) -> Table:
                 f"columns have different lengths: {count} in src, {len(values)} in {field}",
                 ("columns", field),
             )
-    speeds = [
-        np.broadcast_to(np.array(values, dtype=np.int64), count)
-        for values in (columns.bandwidth, columns.latency)
-    ]
     src, dst = (np.array(nodes, dtype=np.int64) for nodes in (columns.src, columns.dst))
-    return src, dst, speeds[0], speeds[1], np.arange(count)
+    return src, dst, columns.bandwidth, columns.latency, np.arange(count)
 
 
-def _check_ends(
-    record: TopologyFile,
-    src: NDArray[np.int64],
-    dst: NDArray[np.int64],
-    rows: NDArray[np.int64],
-) -> None:
+def _check_ends(record: TopologyFile, src: Numbers, dst: Numbers, rows: Numbers) -> None:
     def fault(row: int, problem: str) -> PlacedError:
         item = int(rows[row])
         path = ("links", item) if record.columns is None else ("columns", "src", item)
         return PlacedError(f"link {item} {problem}", path)
 
-    nodes = record.npus + record.switches
+    nodes, gone = record.npus + record.switches, record.removed
     for row in np.flatnonzero((src >= nodes) | (dst >= nodes))[:1]:
         raise fault(row, f"joins node {max(src[row], dst[row])}, but {_nodes(record)}")
     for row in np.flatnonzero(src == dst)[:1]:
         raise fault(row, f"joins node {src[row]} to itself")
-    for row in np.flatnonzero(np.isin(src, record.removed) | np.isin(dst, record.removed))[:1]:
+    for row in np.flatnonzero(np.isin(src, gone) | np.isin(dst, gone))[:1]:
         raise fault(row, "joins an NPU that is listed as removed")
 
 
@@ -266,7 +249,5 @@ def _remove(topology: Topology, record: TopologyFile) -> Topology:
             raise PlacedError(
                 f"removed NPU {npu} does not exist; NPUs are 0 to {record.npus - 1}", ("removed",)
             )
-    try:
+    with placed("", ("removed",)):
         return topology.without(npus=record.removed)
-    except TopologyError as error:
-        raise PlacedError(str(error), ("removed",)) from None

@@ -17,6 +17,14 @@ from weft.units import PS_PER_US
 SEARCH_BUDGET = 400_000_000
 """Links to look at for the diameter before settling for a lower bound: about two seconds."""
 
+_NAMES = {
+    "name": "topology",
+    "bisection": "bisection_Bps",
+    "ingress_min": "least_ingress_Bps",
+    "ingress_max": "most_ingress_Bps",
+}
+"""What figures are called in JSON, where they are not called what they are here."""
+
 
 @dataclass(frozen=True)
 class Speed:
@@ -81,33 +89,17 @@ class TopologySummary:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts, for machines: what ``weft topo show --json`` prints."""
-        return {
-            "topology": self.name,
-            "changes": list(self.changes),
-            "npus": self.npus,
-            "switches": self.switches,
-            "links": self.links,
-            "removed": list(self.removed),
-            "diameter": self.diameter,
-            "diameter_exact": self.diameter_exact,
-            "unreachable": None if self.unreachable is None else list(self.unreachable),
-            "bisection_Bps": self.bisection,
-            "bisection_exact": self.bisection_exact,
-            "least_ingress_Bps": self.ingress_min,
-            "most_ingress_Bps": self.ingress_max,
-            "speeds": [
-                {
-                    "bandwidth_Bps": speed.bandwidth,
-                    "latency_us": speed.latency / PS_PER_US,
-                    "links": speed.links,
-                }
-                for speed in self.speeds
-            ],
-            "buffers": [
-                {"buffer_bytes": size, "switches": switches} for size, switches in self.buffers
-            ],
-            "copying": self.copying,
-        }
+        named = {_NAMES.get(name, name): value for name, value in vars(self).items()}
+        named["speeds"] = [
+            {
+                "bandwidth_Bps": speed.bandwidth,
+                "latency_us": speed.latency / PS_PER_US,
+                "links": speed.links,
+            }
+            for speed in self.speeds
+        ]
+        named["buffers"] = [{"buffer_bytes": size, "switches": n} for size, n in self.buffers]
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in named.items()}
 
 
 def summarize(topology: Topology) -> TopologySummary:
@@ -140,10 +132,10 @@ def _unreachable(topology: Topology) -> tuple[int, int] | None:
     """Two NPUs without a path. One NPU that reaches all and is reached by all proves none."""
     members = topology.members
     hub = int(members[0])
-    for npu in members[_core.distances(topology.core, hub, reverse=False)[members] < 0][:1]:
-        return hub, int(npu)
-    for npu in members[_core.distances(topology.core, hub, reverse=True)[members] < 0][:1]:
-        return int(npu), hub
+    for reverse in (False, True):
+        hops = _core.distances(topology.core, hub, reverse)[members]
+        for npu in members[hops < 0][:1].tolist():
+            return (npu, hub) if reverse else (hub, npu)
     return None
 
 

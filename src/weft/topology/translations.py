@@ -18,6 +18,7 @@ from weft import _core
 from weft.cost import CostModel
 from weft.errors import InputError
 from weft.ragged import offsets_of
+from weft.topology.links import links_between
 from weft.topology.model import Topology
 from weft.values import Value
 
@@ -148,7 +149,7 @@ class Translations(Value):
         switched = np.diff(self.offsets) == 2
         first, last = np.full(len(src), -1), np.full(len(src), -1)
         single = ~switched[direction]
-        first[single] = last[single] = self._links_between(src[single], dst[single])
+        first[single] = last[single] = links_between(self.topology, src[single], dst[single])
         for dimension in np.unique(self.dimension[switched]).tolist():
             up, down = self._ports(dimension)
             mine = (self.dimension[direction] == dimension) & ~single
@@ -162,14 +163,6 @@ class Translations(Value):
                 f"{src[row]} to NPU {dst[row]}"
             )
         return first, last
-
-    def _links_between(self, src: Npus, dst: Npus) -> Numbers:
-        """The link from each of `src` to each of `dst`, or another where there is none."""
-        nodes = self.topology.nodes
-        keys = self.topology.src.astype(np.int64) * nodes + self.topology.dst
-        order = np.argsort(keys)
-        found = np.searchsorted(keys[order], src * nodes + dst)
-        return order[np.minimum(found, len(order) - 1)]
 
     def _ports(self, dimension: int) -> tuple[Numbers, Numbers]:
         """Each NPU's link to the switch of its line in a dimension, and the link back."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm, PeriodicRows, Routes, Transfers
+from weft.algorithm.durations import over_links
 from weft.collective import Collective, all_reduce_of
 from weft.judge.kinds import Progress, judges
 from weft.judge.sizes import judge_sizes
@@ -74,13 +75,12 @@ def _first_chunks(
     """An All-Reduce with a chunk for each tree, in the rows of the trees."""
     largest, link = demand.largest_chunk, rows.link
     tree = np.repeat(np.arange(rows.trees, dtype=np.int32), np.diff(rows.offsets))
-    end = rows.start + _core.serialization(largest, topology.bandwidth)[link]
-    ends = (rows.start, end + topology.latency[link])
-    listed = Transfers(tree, topology.src[link], topology.dst[link], rows.reduce, link, *ends)
+    end = rows.start + over_links(topology, largest)[link]
+    listed = Transfers.over_links(topology, tree, link, rows.reduce, rows.start, end)
     pieces = all_reduce_of(demand.group, largest * rows.trees, rows.trees, alignment=largest)
     return Algorithm(
         (replace(pieces, relay=demand.relay),),
-        listed.reordered(np.argsort(rows.start, kind="stable")),
+        listed,
         replace(algorithm.require_timing(), routes=Routes.of_links(topology.links)),
     )
 

@@ -1,23 +1,38 @@
-"""Judges a symmetric All-Gather that lost some links, and the patch that makes up for them."""
+"""Judges symmetric rows that lost some links, and the patches that make up for them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, RepairedRows, SymmetricRows, Timing
+from weft.algorithm import (
+    Algorithm,
+    RepairedExchange,
+    RepairedRows,
+    Routes,
+    SymmetricRows,
+    Timing,
+    Transfers,
+)
+from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.repaired import Patched
-from weft.collective import Collective
-from weft.cost import CostModel
+from weft.collective import Chunks, Collective
+from weft.collective.chunks import singles
 from weft.judge.kinds import Progress, judges
 from weft.judge.kinds.symmetric import judge_symmetric
 from weft.judge.table import LISTED, judge_table, link_at_removed, malformed_column
 from weft.judge.translations import apart, moved
 from weft.judge.verdict import Verdict
+from weft.topology.links import links_between
 from weft.topology.model import Topology
 
 Numbers = NDArray[np.int64]
+P = TypeVar("P", bound=Patched)
 
 
 @judges(RepairedRows)
@@ -27,39 +42,51 @@ def judge_repaired(algorithm: Algorithm, rows: RepairedRows, _progress: Progress
     All is judged as if every chunk were as long as the longest: shorter ones only end sooner. The
     same rows run backwards over links of the same speeds are right if these are.
     """
-    demand, timing = algorithm.demands[0], algorithm.require_timing()
-    topology, cost = timing.topology, timing.cost
-    wrong = _malformed(rows, demand, topology)
-    if wrong is not None:
-        return Verdict(False, wrong, "structure")
-    pieces, longest = demand.chunks_per_share, demand.largest_chunk
-    verdict = judge_base(algorithm, rows.base, "all-gather")
-    if not verdict:
-        return verdict
-    lost = _lost(rows.base, topology, pieces)
-    if lost is None:
-        return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
-    begin = end_of_base(rows.base, topology.require_whole(), longest)
-    verdict = _judge_patch(rows, topology, cost, longest, lost, begin)
-    if verdict and len(rows) <= LISTED:
-        return judge_table(algorithm)
-    return verdict
+    wrong = _malformed_gather(rows, algorithm.demands[0], algorithm.require_timing().topology)
+    return _judged(algorithm, rows, wrong, "all-gather", _judge_gather)
 
 
-def judge_base(algorithm: Algorithm, base: SymmetricRows, kind: str) -> Verdict:
-    """Judge the base on the whole network, with every chunk as long as the longest."""
+@judges(RepairedExchange)
+def judge_repaired_exchange(
+    algorithm: Algorithm, rows: RepairedExchange, _progress: Progress = None
+) -> Verdict:
+    """Judge the base on the whole network; then the patch, as what brings the chunks lost in it.
+
+    The base is judged as if every chunk were as long as the longest: shorter ones only end sooner.
+    A chunk that is not lost has all its rows in the base, and nothing of the patch is before the
+    end of that, so each can be judged alone.
+    """
+    wrong = _malformed_exchange(rows, algorithm.demands[0], algorithm.require_timing().topology)
+    return _judged(algorithm, rows, wrong, "all-to-all", _judge_exchange)
+
+
+def _judged(
+    algorithm: Algorithm,
+    rows: P,
+    malformed: str | None,
+    kind: str,
+    judge_patch: Callable[[Algorithm, P, int], Verdict],
+) -> Verdict:
+    """Judge the base, of chunks as long as the longest, and the patch, which begins after that."""
+    if malformed is not None:
+        return Verdict(False, malformed, "structure")
     demand, timing = algorithm.demands[0], algorithm.require_timing()
     whole = timing.topology.require_whole()
     pieces, longest = demand.chunks_per_share, demand.largest_chunk
     size = longest * pieces * whole.npus
     full = Collective(kind, tuple(range(whole.npus)), size, pieces, None, longest)
-    verdict = judge_symmetric(Algorithm((full,), base, Timing(whole, timing.cost)), base)
-    if verdict:
-        return verdict
-    return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)
+    base = Algorithm((full,), rows.base, Timing(whole, timing.cost))
+    verdict = judge_symmetric(base, rows.base)
+    if not verdict:
+        return Verdict(False, f"of the whole network: {verdict.violation}", verdict.kind)
+    # The base has been judged: every row of it goes over a link.
+    link = links_between(whole, rows.base.src, rows.base.dst)
+    end = int((rows.base.start + over_links(whole, longest)[link]).max())
+    verdict = judge_patch(algorithm, rows, end)
+    return judge_table(algorithm) if verdict and len(rows) <= LISTED else verdict
 
 
-def _malformed(rows: RepairedRows, demand: Collective, topology: Topology) -> str | None:
+def _malformed_gather(rows: RepairedRows, demand: Collective, topology: Topology) -> str | None:
     if (
         demand.kind not in ("all-gather", "reduce-scatter", "all-reduce")
         or demand.parts is not None
@@ -71,7 +98,7 @@ def _malformed(rows: RepairedRows, demand: Collective, topology: Topology) -> st
         return "repaired rows are twice as many for an all-reduce, and only then"
     if not len(rows.base.start) or rows.base.start[0] != 0:
         return "repaired rows have a base that starts at 0"
-    wrong = malformed_patch(rows, demand, topology, np.int32) or unlike_before(topology)
+    wrong = _malformed_patch(rows, demand, topology, np.int32) or _unlike_before(topology)
     if wrong is None and demand.kind != "all-gather":
         kept = _keys(topology)
         turned = kept[[1, 0, 2, 3]]
@@ -80,7 +107,17 @@ def _malformed(rows: RepairedRows, demand: Collective, topology: Topology) -> st
     return wrong
 
 
-def malformed_patch(
+def _malformed_exchange(
+    rows: RepairedExchange, demand: Collective, topology: Topology
+) -> str | None:
+    if demand.kind != "all-to-all" or demand.parts is not None:
+        return f"a repaired exchange is an all-to-all in equal shares, not this {demand.kind}"
+    if demand.group != tuple(topology.members.tolist()) or demand.smallest_chunk == 0:
+        return "a repaired exchange is of all NPUs that are left, in order, in chunks with bytes"
+    return _malformed_patch(rows, demand, topology, np.int64) or _unlike_before(topology)
+
+
+def _malformed_patch(
     rows: Patched, demand: Collective, topology: Topology, chunk_type: type[np.generic]
 ) -> str | None:
     """What is wrong with the columns of the patch and the numbers in them, if anything."""
@@ -98,7 +135,7 @@ def malformed_patch(
     return None
 
 
-def unlike_before(topology: Topology) -> str | None:
+def _unlike_before(topology: Topology) -> str | None:
     """Why a network is not a network without switches that lost some links, if so."""
     whole = topology.whole
     if whole is None or whole.switches or whole.npus != topology.npus:
@@ -118,22 +155,10 @@ def unlike_before(topology: Topology) -> str | None:
 
 def _keys(topology: Topology) -> Numbers:
     """Ends and speeds of each link."""
-    return np.stack([topology.src, topology.dst, topology.bandwidth, topology.latency]).astype(
-        np.int64
-    )
+    return np.stack(topology.columns).astype(np.int64)
 
 
-def end_of_base(base: SymmetricRows, whole: Topology, longest: int) -> int:
-    """When the last row of the base ends, of chunks that are all of one size."""
-    taken = _core.serialization(longest, whole.bandwidth) + whole.latency
-    ends = whole.src.astype(np.int64) * whole.npus + whole.dst
-    order = np.argsort(ends)
-    # The base has been judged: every row of it goes over a link.
-    link = order[np.searchsorted(ends[order], base.src.astype(np.int64) * whole.npus + base.dst)]
-    return int((base.start + taken[link]).max())
-
-
-def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | None:
+def _lost_deliveries(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | None:
     """(chunk of the collective) · npus + NPU for all that the base does not bring, ascending.
 
     Follows the rows in their order: what a row does not bring, for the chunks of which NPUs, is
@@ -141,7 +166,7 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
     piece twice.
     """
     npus, grid = topology.npus, topology.dimensions
-    sources = failed_sources(topology)
+    sources = _failed_sources(topology)
     steps = apart(grid, base.src, base.dst).tolist()
     nobody = np.empty(0, dtype=np.int64)
     lacking: dict[int, Numbers] = {}  # owners of which an NPU at this place has not got the piece
@@ -163,40 +188,41 @@ def _lost(base: SymmetricRows, topology: Topology, pieces: int) -> Numbers | Non
             at = moved(grid, np.full(len(owners), dst), owners)
             found.append(np.stack([owners, np.full(len(owners), piece), at]))
     owner, piece, npu = np.concatenate([np.empty((3, 0), dtype=np.int64), *found], axis=1)
-    rank = np.full(npus, -1, dtype=np.int64)
-    rank[topology.members] = np.arange(len(topology.members))
+    rank = topology.ranks
     left = (rank[owner] >= 0) & (rank[npu] >= 0)
     return np.sort(((rank[owner] * pieces + piece) * npus + npu)[left])
 
 
-def failed_sources(topology: Topology) -> dict[int, Numbers]:
+def _failed_sources(topology: Topology) -> dict[int, Numbers]:
     """Where links that failed began, by how far they led."""
     whole = topology.require_whole()
-    there = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
-    failed: dict[int, list[int]] = {}
-    for src, dst in zip(whole.src.tolist(), whole.dst.tolist(), strict=True):
-        if (src, dst) not in there:
-            step = int(apart(topology.dimensions, np.array([src]), np.array([dst]))[0])
-            failed.setdefault(step, []).append(src)
-    return {step: np.array(found, dtype=np.int64) for step, found in failed.items()}
+    failed = np.flatnonzero(links_between(topology, whole.src, whole.dst) < 0)
+    src = whole.src[failed].astype(np.int64)
+    steps = apart(topology.dimensions, src, whole.dst[failed])
+    return {int(step): src[steps == step] for step in np.unique(steps)}
 
 
-def _judge_patch(
-    rows: RepairedRows, topology: Topology, cost: CostModel, longest: int, lost: Numbers, begin: int
-) -> Verdict:
+def _judge_gather(algorithm: Algorithm, rows: RepairedRows, begin: int) -> Verdict:
     """Whether the patch brings just what is lost, over free links, from where it is."""
+    demand, timing = algorithm.demands[0], algorithm.require_timing()
+    topology, longest = timing.topology, demand.largest_chunk
+    lost = _lost_deliveries(rows.base, topology, demand.chunks_per_share)
+    if lost is None:
+        return Verdict(False, "of the whole network: a chunk comes to an NPU twice", "structure")
     npus, count = topology.npus, len(rows.chunk)
-    expected = len(topology.members) * (len(rows.base.chunk) - _of_removed(rows, topology))
+    # Of each piece, those who are gone would have got it in one row each.
+    of_gone = len(np.unique(rows.base.chunk)) * (npus - len(topology.members))
+    expected = len(topology.members) * (len(rows.base.chunk) - of_gone)
     if rows.count != expected:
         return Verdict(False, f"{rows.count} rows; expected {expected}", "structure")
     push = _core.serialization(longest, topology.bandwidth)
     taken = push + topology.latency
-    hold = taken if cost.latency_model == "blocking" else push
+    hold = taken if timing.cost.latency_model == "blocking" else push
     chunk = rows.chunk.astype(np.int64)
     brought = chunk * npus + topology.dst[rows.link]
     if not np.array_equal(np.sort(brought), lost):
         return Verdict(False, "the patch does not bring just what is lost", "postcondition")
-    if count and int(rows.start.min()) < begin:
+    if int(rows.start.min()) < begin:
         return Verdict(False, "the patch starts before the base ends", "link")
     order = np.lexsort((rows.start, rows.link))
     link, start = rows.link[order], rows.start[order]
@@ -216,7 +242,66 @@ def _judge_patch(
     return Verdict(True)
 
 
-def _of_removed(rows: RepairedRows, topology: Topology) -> int:
-    """How many rows of the base bring an NPU's chunks to NPUs that are not there."""
-    pieces = len(np.unique(rows.base.chunk))
-    return pieces * (topology.npus - len(topology.members))
+def _lost_chunks(base: SymmetricRows, topology: Topology) -> tuple[Numbers, Numbers]:
+    """The chunks of which some row would cross a link that failed.
+
+    Each once: the NPU that has it, and which of NPU 0's chunks it is moved from.
+    """
+    grid, own = topology.dimensions, int(base.chunk.max(initial=0)) + 1
+    steps = apart(grid, base.src, base.dst)
+    found = [np.empty(0, dtype=np.int64)]
+    for step, failed in _failed_sources(topology).items():
+        mine = np.flatnonzero(steps == step)
+        src = np.repeat(base.src[mine], len(failed))
+        owner = apart(grid, src, np.tile(failed, len(mine)))
+        found.append(owner * own + np.repeat(base.chunk[mine], len(failed)))
+    owner, chunk = np.divmod(np.unique(np.concatenate(found)), own)
+    return owner, chunk
+
+
+def _judge_exchange(algorithm: Algorithm, rows: RepairedExchange, begin: int) -> Verdict:
+    """Judge the patch as an algorithm of its own, for the lost chunks whose ends are both left."""
+    demand, topology = algorithm.demands[0], algorithm.require_timing().topology
+    source, chunk = _lost_chunks(rows.base, topology)
+    dropped = int(np.bincount(rows.base.chunk)[chunk].sum())
+    expected = len(rows.base.chunk) * topology.npus - dropped + len(rows.chunk)
+    if rows.count != expected:
+        return Verdict(False, f"{rows.count} rows; expected {expected}", "structure")
+    if int(rows.start.min()) < begin:
+        return Verdict(False, "the patch starts before the base ends", "link")
+    share, piece = np.divmod(chunk, demand.chunks_per_share)
+    target = moved(topology.dimensions, share, source)
+    rank = topology.ranks
+    left = (rank[source] >= 0) & (rank[target] >= 0)
+    source, target, piece = source[left], target[left], piece[left]
+    place = rank[target] * demand.chunks_per_share + piece
+    number = rank[source] * (demand.ranks * demand.chunks_per_share) + place
+    order = np.argsort(number)
+    which = np.searchsorted(number[order], rows.chunk)
+    known = np.append(number[order], -1)[which] == rows.chunk
+    for row in np.flatnonzero(~known)[:1].tolist():
+        text = f"row {row} of the patch brings chunk {rows.chunk[row]}, which is not lost"
+        return Verdict(False, text, "postcondition")
+    sizes = demand.piece_bytes[place[order]]
+    parts = Chunks.build(
+        sizes,
+        np.cumsum(sizes) - sizes,
+        rank[source[order]].astype(np.int32),
+        rank[target[order]].astype(np.int32),
+        singles(topology.members),
+    )
+    pairs = Collective("custom", demand.group, parts.largest_buffer(), alignment=1, parts=parts)
+    start, link = rows.start - begin, rows.link
+    transfers = Transfers(
+        which.astype(np.int32),
+        topology.src[link],
+        topology.dst[link],
+        np.zeros(len(which), dtype=np.bool_),
+        link,
+        start,
+        start + of_rows(topology, sizes, which, link),
+    )
+    timing = replace(algorithm.require_timing(), routes=Routes.of_links(topology.links))
+    verdict = judge_table(Algorithm((pairs,), transfers, timing))
+    text = f"of the patch: {verdict.violation}"
+    return verdict if verdict else Verdict(False, text, verdict.kind, verdict.row)

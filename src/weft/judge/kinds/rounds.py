@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft._core import RoundCode, RoundViolation
+from weft._core import RoundCode as Code
+from weft._core import RoundViolation
 from weft.algorithm import Algorithm, RoundLog
 from weft.judge.kinds import Progress, judges
 from weft.judge.table import link_at_removed
-from weft.judge.verdict import Kind, Verdict
-from weft.judge.wording import differing_times
+from weft.judge.verdict import Verdict
+from weft.judge.wording import Facts, Sentences, time_beside, word
 from weft.memory import check_fits
 from weft.topology.model import Topology
 from weft.units import CLOCK_PS, format_time
@@ -38,8 +38,6 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None
         min(topology.npus * len(chunks) // 8, (os.cpu_count() or 1) * _BYTES_A_CORE)
         + 64 * (topology.links + len(chunks)),
     )
-    present = np.zeros(topology.npus, dtype=np.uint8)
-    present[topology.members] = 1
     with rows.reading() as log:
         found = _core.judge_rounds(
             topology.core,
@@ -48,7 +46,7 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None
             _core.RoundParts(
                 bytes=chunks.bytes,
                 owner=_owners(algorithm),
-                present=present,
+                present=(topology.ranks >= 0).astype(np.uint8),
                 twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
             ),
             sums=sums,
@@ -57,14 +55,9 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None
         )
     if found is None:
         return Verdict(True)
-    kind, words = _WORDS[found.code]
-    return Verdict(
-        False,
-        words(found, algorithm),
-        kind,
-        chunk=found.chunk if found.chunk >= 0 else None,
-        npu=found.npu if found.npu >= 0 else None,
-    )
+    text, kind = word(found, algorithm, _SENTENCES, _FACTS)
+    chunk, npu = (None if number < 0 else number for number in (found.chunk, found.npu))
+    return Verdict(False, text, kind, chunk=chunk, npu=npu)
 
 
 def _unfit(algorithm: Algorithm, rows: RoundLog) -> str | None:
@@ -127,95 +120,48 @@ def _link(v: RoundViolation, a: Algorithm) -> str:
     return f"link {v.link} ({name}) in round {v.round}"
 
 
-def _offsets(v: RoundViolation, _a: Algorithm) -> str:
-    return f"'offsets' does not rise from 0 to the length of the log: see round {v.round}"
+_FACTS: Facts = {
+    "claimed": lambda _v, a: a.rows.count if isinstance(a.rows, RoundLog) else 0,
+    "end": time_beside("until", "time"),
+    "last_chunk": lambda _v, a: len(a.demands[0].chunks) - 1,
+    "link": _link,
+    "start": time_beside("time", "until"),
+    "when": lambda v, _a: f"{format_time(v.time)} (round {v.round})",
+}
 
-
-def _length(v: RoundViolation, _a: Algorithm) -> str:
-    return f"round {v.round} of the log does not have the {v.other} B that its bitmap says"
-
-
-def _chunk_range(v: RoundViolation, a: Algorithm) -> str:
-    chunks = len(a.demands[0].chunks)
-    return f"{_link(v, a)} carries chunk {v.chunk}, but chunks are 0 to {chunks - 1}"
-
-
-def _link_taken(v: RoundViolation, a: Algorithm) -> str:
-    until, begin = differing_times(v.until, v.time)
-    return f"{_link(v, a)} is taken at {begin}, but round {v.other} holds it until {until}"
-
-
-def _never_held(v: RoundViolation, _a: Algorithm) -> str:
-    when = format_time(v.time)
-    return f"NPU {v.npu} sends chunk {v.chunk} at {when} (round {v.round}) but never has it"
-
-
-def _held_late(v: RoundViolation, _a: Algorithm) -> str:
-    start, arrival = differing_times(v.time, v.until)
-    return (
-        f"NPU {v.npu} sends chunk {v.chunk} at {start} (round {v.round}) "
-        f"but receives it at {arrival}"
-    )
-
-
-def _sent_early(v: RoundViolation, a: Algorithm) -> str:
-    start, arrival = differing_times(v.time, v.until)
-    return (
-        f"NPU {v.npu} sends its partial sum of chunk {v.chunk} at {start}, but {_link(v, a)}, "
-        f"backwards, brings it another at {arrival}"
-    )
-
-
-_WORDS: dict[RoundCode, tuple[Kind, Callable[[RoundViolation, Algorithm], str]]] = {
-    RoundCode.offsets: ("structure", _offsets),
-    RoundCode.length: ("structure", _length),
-    RoundCode.beyond: (
-        "structure",
-        lambda v, _a: f"round {v.round} of the log uses links that are not there",
-    ),
-    RoundCode.count: (
-        "structure",
-        lambda v, a: (
-            f"the log claims {a.rows.count if isinstance(a.rows, RoundLog) else 0} entries "
-            f"and has {v.other}"
-        ),
-    ),
-    RoundCode.no_twin: (
-        "route",
-        lambda v, a: f"{_link(v, a)} is run backwards, but no link of its speed leads back",
-    ),
-    RoundCode.chunk_range: ("structure", _chunk_range),
-    RoundCode.link_taken: ("link", _link_taken),
-    RoundCode.never_held: ("precondition", _never_held),
-    RoundCode.held_late: ("causality", _held_late),
-    RoundCode.owner_sends: (
-        "reduction",
-        lambda v, _a: (
-            f"NPU {v.npu} sends its sum of chunk {v.chunk} at {format_time(v.time)} "
-            f"(round {v.round}), but the sum belongs there"
-        ),
-    ),
-    RoundCode.sent_twice: (
-        "reduction",
-        lambda v, _a: (
-            f"NPU {v.npu} sends its partial sum of chunk {v.chunk} twice, in rounds "
-            f"{v.other} and {v.round}"
-        ),
-    ),
-    RoundCode.lost: (
-        "reduction",
-        lambda v, a: (
-            f"{_link(v, a)}, backwards, brings NPU {v.npu} a partial sum of chunk {v.chunk}, "
-            "which it never sends on"
-        ),
-    ),
-    RoundCode.sent_early: ("reduction", _sent_early),
-    RoundCode.never_received: (
-        "postcondition",
-        lambda v, _a: f"NPU {v.npu} never receives chunk {v.chunk}",
-    ),
-    RoundCode.never_sent: (
-        "reduction",
-        lambda v, _a: f"the sum of chunk {v.chunk} lacks the contribution of NPU {v.npu}",
-    ),
+_SENTENCES: Sentences = {
+    "structure": {
+        Code.offsets: "'offsets' does not rise from 0 to the length of the log: see round {round}",
+        Code.length: "round {round} of the log does not have the {other} B that its bitmap says",
+        Code.beyond: "round {round} of the log uses links that are not there",
+        Code.count: "the log claims {claimed} entries and has {other}",
+        Code.chunk_range: "{link} carries chunk {chunk}, but chunks are 0 to {last_chunk}",
+    },
+    "route": {
+        Code.no_twin: "{link} is run backwards, but no link of its speed leads back",
+    },
+    "link": {
+        Code.link_taken: "{link} is taken at {start}, but round {other} holds it until {end}",
+    },
+    "precondition": {
+        Code.never_held: "NPU {npu} sends chunk {chunk} at {when} but never has it",
+    },
+    "causality": {
+        Code.held_late: "NPU {npu} sends chunk {chunk} at {start} (round {round}) but receives it "
+        "at {end}",
+    },
+    "reduction": {
+        Code.owner_sends: "NPU {npu} sends its sum of chunk {chunk} at {when}, but the sum belongs "
+        "there",
+        Code.sent_twice: "NPU {npu} sends its partial sum of chunk {chunk} twice, in rounds "
+        "{other} and {round}",
+        Code.lost: "{link}, backwards, brings NPU {npu} a partial sum of chunk {chunk}, which it "
+        "never sends on",
+        Code.sent_early: "NPU {npu} sends its partial sum of chunk {chunk} at {start}, but {link}, "
+        "backwards, brings it another at {end}",
+        Code.never_sent: "the sum of chunk {chunk} lacks the contribution of NPU {npu}",
+    },
+    "postcondition": {
+        Code.never_received: "NPU {npu} never receives chunk {chunk}",
+    },
 }

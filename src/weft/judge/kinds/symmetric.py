@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm, Routes, SymmetricRows, Transfers
+from weft.algorithm import COLUMN_TYPES, Algorithm, Routes, SymmetricRows, Transfers
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import Sets, singles
 from weft.judge.kinds import Progress, judges
@@ -21,13 +21,7 @@ from weft.ragged import offsets_of
 from weft.units import format_time
 
 _KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
-_COLUMNS = {
-    "chunk": np.int32,
-    "src": np.int32,
-    "dst": np.int32,
-    "reduce": np.bool_,
-    "start": np.int64,
-}
+_COLUMNS = ("chunk", "src", "dst", "reduce", "start")
 
 Numbers = NDArray[np.int64]
 
@@ -94,12 +88,10 @@ def _unfit(algorithm: Algorithm, rows: SymmetricRows) -> str | None:
 def _malformed(algorithm: Algorithm, rows: SymmetricRows) -> str | None:
     """What is wrong with the columns and the numbers in them, if anything."""
     demand = algorithm.demands[0]
-    for name, expected in _COLUMNS.items():
-        column = getattr(rows, name)
-        if (wrong := malformed_column(name, column, expected)) is not None:
+    for name in _COLUMNS:
+        column, expected = getattr(rows, name), COLUMN_TYPES[name]
+        if (wrong := malformed_column(name, column, expected, len(rows.chunk))) is not None:
             return wrong
-        if len(column) != len(rows.chunk):
-            return f"column '{name}' has {len(column)} values, but {len(rows.chunk)} are expected"
     shares = rows.npus if demand.kind == "all-to-all" else 1
     limits = {"chunk": shares * demand.chunks_per_share, "src": rows.npus, "dst": rows.npus}
     for name, limit in limits.items():

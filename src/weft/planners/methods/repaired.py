@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, RepairedExchange, RepairedRows, SymmetricRows, Timing
-from weft.algorithm.repaired import missing_deliveries
-from weft.algorithm.repaired_exchange import demand_chunks, lost_chunks
+from weft.algorithm.repaired import demand_chunks, lost_chunks, missing_deliveries
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
 from weft.cost import CostModel
@@ -118,11 +117,9 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     if time + len(lost) * int(duration.max(initial=0)) >= CLOCK_PS:
         return None
     hold = duration if problem.cost.latency_model == "blocking" else push
-    rank = np.zeros(npus, dtype=np.int64)
-    rank[topology.members] = np.arange(len(topology.members))
     piece, npu = np.divmod(lost, npus)
     owner, piece = np.divmod(piece, pieces)
-    chunk = (rank[owner] * pieces + piece).astype(np.int32)
+    chunk = (topology.ranks[owner] * pieces + piece).astype(np.int32)
     order = np.lexsort((chunk, npu))
     offsets = offsets_of(np.bincount(npu, minlength=npus))
     problem.planning("repair", len(lost))
