@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.ragged import positions, ranges
+from weft.topology.durations import of_rows, over_links
 from weft.topology.model import Topology
 from weft.units import PS_PER_US
 

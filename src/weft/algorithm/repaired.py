@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.rows import CompactRows
 from weft.algorithm.symmetric import SymmetricRows, check_numbers
 from weft.algorithm.transfers import Routes, Transfers
 from weft.collective import Collective
 from weft.ragged import lengths_of, offsets_of, places
+from weft.topology.durations import of_rows, over_links
 from weft.topology.links import links_between
 from weft.topology.model import Topology
 from weft.topology.translations import Translations

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.log_file import LogFile, UnnamedFile
 from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Routes, Transfers
 from weft.errors import InputError
+from weft.topology.durations import of_rows, over_links
 from weft.topology.model import Topology
 from weft.units import PS_PER_US, format_size
 

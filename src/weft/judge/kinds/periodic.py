@@ -8,12 +8,12 @@ import numpy as np
 
 from weft import _core
 from weft.algorithm import Algorithm, PeriodicRows, Routes, Transfers
-from weft.algorithm.durations import over_links
 from weft.collective import Collective, all_reduce_of
 from weft.judge.kinds import Progress, judges
 from weft.judge.sizes import judge_sizes
 from weft.judge.table import LISTED, judge_table
 from weft.judge.verdict import Verdict
+from weft.topology.durations import over_links
 from weft.topology.model import Topology
 from weft.units import format_time
 

@@ -19,7 +19,6 @@ from weft.algorithm import (
     Timing,
     Transfers,
 )
-from weft.algorithm.durations import of_rows, over_links
 from weft.algorithm.repaired import Patched
 from weft.collective import Chunks, Collective
 from weft.collective.chunks import singles
@@ -28,6 +27,7 @@ from weft.judge.kinds.symmetric import judge_symmetric
 from weft.judge.table import LISTED, judge_table, link_at_removed, malformed_column
 from weft.judge.translations import apart, moved
 from weft.judge.verdict import Verdict
+from weft.topology.durations import of_rows, over_links
 from weft.topology.links import links_between
 from weft.topology.model import Topology
 
