@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli.demands import DemandOptions, swept_options
-from weft.cli.options import (
-    NetworkOptions,
-    alignment_option,
-    search_options,
-    topology_options,
-)
+from weft.cli.options import NetworkOptions, alignment_option, search_options, topology_argument
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
@@ -34,7 +29,7 @@ class _Compare(click.Command):
 
 
 @click.command(cls=_Compare)
-@topology_options("TOPOLOGY")
+@topology_argument("TOPOLOGY")
 @swept_options
 @click.option(
     "--against",
@@ -56,15 +51,12 @@ def compare(
     network: NetworkOptions,
     demands: DemandOptions,
     against: str | None,
-    seed: int,
-    threads: int | None,
-    latency_model: str,
-    switching: str,
     alignment: str,
     busbw: bool,
     table: str | None,
     plot: str | None,
     as_json: bool,
+    **search: Any,
 ) -> None:
     """Compare Weft's algorithm for COLLECTIVE on TOPOLOGY with classical ones, at several sizes.
 
@@ -96,16 +88,8 @@ def compare(
 
     def work(report: Tracker) -> Comparison:
         topology = network.load()
-        return run(
-            topology,
-            demands.sweep(topology, align),
-            against=names,
-            seed=seed,
-            threads=threads,
-            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
-            switching=switching,  # type: ignore[arg-type]
-            progress=report,
-        )
+        plans = demands.sweep(topology, align)
+        return run(topology, plans, against=names, progress=report, **search)
 
     comparison = progress.run("comparing", work)
     files = {table: csv_of(comparison)} if table is not None else {}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli.options import NetworkOptions, method_option, required_topology, search_options
+from weft.cli.options import NetworkOptions, method_option, search_options, topology_option
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("workload", metavar="WORKLOAD")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
-@required_topology("The network: mesh:8x8, a file.")
+@topology_option("The network: mesh:8x8, a file.", required=True)
 @click.option(
     "--comm-group",
     metavar="FILE",
@@ -37,18 +37,12 @@ def lower(
     workload: str,
     output: str,
     network: NetworkOptions,
-    comm_group: str | None,
     only: str | None,
-    min_size: str,
     chunks: str | None,
     no_relay: bool,
     apart: bool,
-    method: str,
-    seed: int,
-    threads: int | None,
-    latency_model: str,
-    switching: str,
     as_json: bool,
+    **search: Any,
 ) -> None:
     """Replace the collectives of WORKLOAD by algorithms synthesized for the network.
 
@@ -80,18 +74,12 @@ def lower(
         lowering = lower_workload(
             traces,
             network.load(),
-            comm_group=comm_group,
             chunks=None if chunks is None else parse_chunks(chunks),
             only=() if only is None else [name.strip() for name in only.split(",")],
-            min_size=min_size,
             relay=not no_relay,
             together=not apart,
-            method=method,
-            seed=seed,
-            threads=threads,
-            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
-            switching=switching,  # type: ignore[arg-type]
             progress=report,
+            **search,
         )
         report.begin_step("writing")
         lowering.save(output)

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Also what this NPU sends and receives; may be repeated.",
 )
-@click.option(
-    "--limit", type=int, default=40, show_default=True, help="Transfers to list for an NPU."
-)
+@click.option("--limit", default=40, help="Transfers to list for an NPU.")
 @json_option
 def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool) -> None:
     """Say what the algorithm in ALGO is and, with --npu, what an NPU sends and receives in it.
@@ -59,9 +57,9 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
         shown = [activity.to_dict(limit) for activity in activities]
         say_json({"path": source.path, **facts, "activities": shown})
     else:
-        from weft.cli.activity_report import print_activity, print_facts
+        from weft.cli.activity_report import print_activity, print_algorithm
 
-        print_facts(source.path, facts)
+        print_algorithm(source.path, facts)
         for activity in activities:
             print_activity(activity, limit)
 

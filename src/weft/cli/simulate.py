@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.options import NetworkOptions, optional_topology
+from weft.cli.options import NetworkOptions, given, topology_option
 from weft.cli.printing import json_option, say, say_json
-from weft.cli.trace_runs import (
-    TraceOptions,
-    are_traces,
-    check_options,
-    run_traces,
-    trace_options,
-)
+from weft.cli.trace_runs import TraceOptions, are_traces, check_options, run_traces, trace_options
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @input_options("PATH")
-@optional_topology("Run it on this network; by default an algorithm's own.")
+@topology_option("Run it on this network; by default an algorithm's own.")
 @click.option(
     "--order",
     metavar="plan|fifo",
@@ -56,14 +50,11 @@ if TYPE_CHECKING:
 @json_option
 def simulate(
     source: InputOptions,
-    network: NetworkOptions | None,
-    order: str | None,
-    reducer: str | None,
-    latency_model: str | None,
-    switching: str | None,
+    network: NetworkOptions,
     traces: TraceOptions,
     trace: str | None,
     as_json: bool,
+    **how: str | None,
 ) -> None:
     """Run an algorithm or a workload on a network, and report what decides its time.
 
@@ -89,17 +80,14 @@ def simulate(
     target = None if trace is None else _checked(trace, source.path)
     as_traces = are_traces(source, traces)
     if as_traces:
-        only = {"--order": order, "--reducer": reducer}
-        models = {"--latency-model": latency_model, "--switching": switching}
-        check_options(source, network, traces, only, models)
-    elif traces.given():
-        raise InputError(f"{traces.given()} is for traces, but {source.path} is an algorithm")
+        check_options(source, network, traces, how)
+    elif given(traces):
+        raise InputError(f"{given(traces)[0]} is for traces, but {source.path} is an algorithm")
 
     def work(report: Tracker) -> Report | TraceRun | Verdict:
-        models = {"latency_model": latency_model, "switching": switching}
         if as_traces:
-            return run_traces(source, network, traces, models, report)
-        return _run(source, network, {**models, "order": order, "reducer": reducer}, report)
+            return run_traces(source, network, traces, how, report)
+        return _run(source, network, how, report)
 
     done = progress.run("simulating", work)
     if not _report(done, source.path, target, as_json=as_json):
@@ -107,26 +95,16 @@ def simulate(
 
 
 def _run(
-    source: InputOptions,
-    network: NetworkOptions | None,
-    how: dict[str, str | None],
-    report: Tracker,
+    source: InputOptions, network: NetworkOptions, how: dict[str, str | None], report: Tracker
 ) -> Report | Verdict:
     """Run an algorithm, unless it is wrong."""
     from weft.api import simulate
     from weft.judge import WrongAlgorithmError
 
     hints = source.hints()
-    topology = None if network is None else network.load()
+    asked: dict[str, Any] = {"hints": hints, "kind": source.kind, **how}
     try:
-        return simulate(
-            source.path,
-            topology,
-            hints=hints,
-            kind=source.kind,
-            progress=report,
-            **how,  # type: ignore[arg-type]  # checked there
-        )
+        return simulate(source.path, network.load_if_named(), progress=report, **asked)
     except WrongAlgorithmError as error:
         if error.verdict is None:
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,7 @@ from weft.cli.options import (
     alignment_option,
     method_option,
     search_options,
-    topology_options,
+    topology_argument,
 )
 from weft.cli.printing import json_option, say, say_json
 
@@ -35,12 +35,10 @@ class _Synth(click.Command):
 
 
 @click.command(cls=_Synth)
-@topology_options("TOPOLOGY")
+@topology_argument("TOPOLOGY")
 @demand_options
 @search_options
-@click.option(
-    "--trials", type=int, default=1, show_default=True, help="Seeds to try; the best is kept."
-)
+@click.option("--trials", default=1, help="Seeds to try; the best is kept.")
 @alignment_option
 @method_option
 @click.option(
@@ -54,15 +52,10 @@ class _Synth(click.Command):
 def synth(
     network: NetworkOptions,
     demands: DemandOptions,
-    seed: int,
-    trials: int,
-    threads: int | None,
-    latency_model: str,
-    switching: str,
     alignment: str,
-    method: str,
     output: str | None,
     as_json: bool,
+    **search: Any,
 ) -> None:
     """Synthesize the algorithm for COLLECTIVE on TOPOLOGY; verify it; bound it.
 
@@ -103,14 +96,9 @@ def synth(
             topology,
             plan.collectives,
             chunks=plan.chunks,
-            seed=seed,
-            trials=trials,
-            threads=threads,
-            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
-            switching=switching,  # type: ignore[arg-type]
             progress=report,
-            method=method,
             scratch=None if target is None else target.folder,
+            **search,
         )
         if target is not None:
             report.enter("writing")

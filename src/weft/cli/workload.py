@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from weft.cli.printing import json_option, say, say_json
@@ -15,32 +17,25 @@ def workload() -> None:
 @workload.command()
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
 @click.option("--npus", type=int, metavar="N", help="Ranks; dp follows from it if not given.")
-@click.option("--tp", type=int, default=1, show_default=True, help="Ranks that share a layer.")
+@click.option("--tp", default=1, help="Ranks that share a layer.")
 @click.option("--dp", type=int, help="Ranks that share the batch; by default what --npus leaves.")
-@click.option("--pp", type=int, default=1, show_default=True, help="Stages that share the layers.")
-@click.option(
-    "--ep", type=int, default=1, show_default=True, help="Ranks of dp that share the experts."
-)
-@click.option("--layers", type=int, default=4, show_default=True)
-@click.option("--hidden", type=int, default=1024, show_default=True, help="Width of the model.")
-@click.option("--seq", type=int, default=1024, show_default=True, help="Tokens in a sequence.")
+@click.option("--pp", default=1, help="Stages that share the layers.")
+@click.option("--ep", default=1, help="Ranks of dp that share the experts.")
+@click.option("--layers", default=4)
+@click.option("--hidden", default=1024, help="Width of the model.")
+@click.option("--seq", default=1024, help="Tokens in a sequence.")
 @click.option("--batch", type=int, metavar="N", help="Sequences in a step; by default one each.")
-@click.option("--microbatches", type=int, default=1, show_default=True)
-@click.option("--experts", type=int, default=0, show_default=True, help="In each layer; 0: none.")
-@click.option("--top-k", type=int, default=2, show_default=True, help="Experts a token goes to.")
-@click.option(
-    "--schedule", default="1f1b", metavar="1f1b|gpipe", show_default=True, help="Of the pipeline."
-)
+@click.option("--microbatches", default=1)
+@click.option("--experts", default=0, help="In each layer; 0: none.")
+@click.option("--top-k", default=2, help="Experts a token goes to.")
+@click.option("--schedule", default="1f1b", metavar="1f1b|gpipe", help="Of the pipeline.")
 @click.option(
     "--sync",
     default="all-reduce",
     metavar="all-reduce|reduce-scatter",
-    show_default=True,
     help="How gradients are summed.",
 )
-@click.option(
-    "--flops", default="100TFLOP/s", metavar="RATE", show_default=True, help="Speed of a rank."
-)
+@click.option("--flops", default="100TFLOP/s", metavar="RATE", help="Speed of a rank.")
 @json_option
 def transformer(
     output: str,
@@ -48,18 +43,11 @@ def transformer(
     tp: int,
     dp: int | None,
     pp: int,
-    ep: int,
-    layers: int,
-    hidden: int,
-    seq: int,
     batch: int | None,
     microbatches: int,
-    experts: int,
-    top_k: int,
-    schedule: str,
-    sync: str,
     flops: str,
     as_json: bool,
+    **others: Any,
 ) -> None:
     """One training step of a transformer: forward, backward, gradients summed.
 
@@ -81,17 +69,10 @@ def transformer(
         tp=tp,
         dp=copies,
         pp=pp,
-        ep=ep,
-        layers=layers,
-        hidden=hidden,
-        seq=seq,
         batch=copies * microbatches if batch is None else batch,
-        experts=experts,
-        top_k=top_k,
         microbatches=microbatches,
-        schedule=schedule,
-        sync=sync,
         flops=parse_flops(flops),
+        **others,
     )
     nodes = save_transformer(model, output)
     if as_json:
