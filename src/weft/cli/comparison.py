@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.printing import cell
-from weft.cli.report import print_whole
+from weft.cli.tables import print_whole
 from weft.comparison import Comparison, Row, Run
 from weft.comparison.model import WEFT, Outcome
 from weft.units import format_size, format_time

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.options import NetworkOptions, topology_options
+from weft.cli.options import NetworkOptions, topology_argument
 from weft.cli.printing import cell, json_option, say_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def topo() -> None:
 
 
 @topo.command()
-@topology_options("SPEC")
+@topology_argument("SPEC")
 @click.option("-o", "--output", metavar="FILE", help="Write the network as .yaml or .json.")
 @json_option
 def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
@@ -43,7 +43,10 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     if as_json:
         say_json(summary.to_dict())
     else:
-        _print_table(summary)
+        from weft.cli.tables import print_facts
+        from weft.topology.links import titled
+
+        print_facts(titled(summary.name, summary.changes), _rows(summary))
 
 
 @topo.command("list")
@@ -63,18 +66,6 @@ def list_kinds(as_json: bool) -> None:
     table = Table("kind", "example", "what it is")
     for kind in kinds:
         table.add_row(*map(cell, (kind.name, kind.example, kind.summary)))
-    Console().print(table)
-
-
-def _print_table(summary: TopologySummary) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from weft.topology.links import titled
-
-    table = Table(title=cell(titled(summary.name, summary.changes)), show_header=False)
-    for row in _rows(summary):
-        table.add_row(*map(cell, row))
     Console().print(table)
 
 
