@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from weft.cli.tables import Rows, print_facts, print_rows, shown_group, shown_models, shown_time
 from weft.collective import Collective
-from weft.figures import GroupResult
+from weft.display import named
+from weft.figures import Grouped, GroupResult
 from weft.result import Result
 from weft.topology.links import titled
 from weft.units import format_size, format_time
 
 if TYPE_CHECKING:
-    from weft.engine import Report
     from weft.workload import Lowering
 
 _MOST_GROUPS = 32
@@ -27,7 +27,8 @@ def print_tables(result: Result, output: str | None, stored: int | None) -> None
         count = len(result.algorithm)
         each = f", {stored / count:.3g} B a transfer" if count else ""
         rows.append(("saved in", f"{output} ({format_size(stored)}{each})"))
-    print_facts(_title(result), rows)
+    kinds = [demand.kind for demand in result.algorithm.demands]
+    print_facts(f"{named(kinds)} on {result.topology.title}", rows)
     print_groups(result.groups)
 
 
@@ -68,16 +69,6 @@ def _algorithm_row(figures: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _title(result: Result) -> str:
-    demands = result.algorithm.demands
-    kinds = list(dict.fromkeys(demand.kind for demand in demands))
-    if len(kinds) > 1:
-        what = f"{len(demands)} collectives"
-    else:
-        what = kinds[0] + (f" in {len(demands)} groups" if len(demands) > 1 else "")
-    return f"{what} on {result.topology.title}"
-
-
 def _rows(result: Result) -> Rows:
     figures = result.to_dict()
     models = shown_models(figures["latency_model"], figures["switching"], result.topology.switches)
@@ -91,7 +82,7 @@ def _rows(result: Result) -> Rows:
     ]
 
 
-def speed_rows(done: Result | Report) -> Rows:
+def speed_rows(done: Grouped) -> Rows:
     """Bandwidths, and how near the lower bound they are."""
     slowest = " in the slowest group" if len(done.groups) > 1 else ""
     bound = done.bound

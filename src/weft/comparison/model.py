@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.cost import CostModel
-from weft.display import html_table, line
+from weft.display import html_table, line, named
+from weft.figures import network_figures
 from weft.judge import verify
 from weft.planners import PLANNERS
 from weft.topology.model import Topology
@@ -302,12 +303,7 @@ class Comparison(Value):
     @property
     def title(self) -> str:
         """What was compared, in a few words."""
-        several = len(self.groups) > 1
-        if len(set(self.kinds)) > 1:
-            what = f"{len(self.kinds)} collectives"
-        else:
-            what = self.kinds[0] + (f" in {len(self.groups)} groups" if several else "")
-        return f"{what} on {self.topology.title}"
+        return f"{named(self.kinds)} on {self.topology.title}"
 
     @property
     def verified(self) -> bool:
@@ -317,19 +313,14 @@ class Comparison(Value):
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft compare --json`` prints."""
         return {
-            "topology": self.topology.name,
-            "changes": list(self.topology.changes),
-            "npus": len(self.topology.members),
-            "switches": self.topology.switches,
-            "links": self.topology.links,
+            **network_figures(self.topology),
             "collective": self.kinds[0] if len(set(self.kinds)) == 1 else None,
             "groups": [
                 {"collective": kind, "members": list(group)}
                 for kind, group in zip(self.kinds, self.groups, strict=True)
             ],
             "baselines": list(self.names),
-            "latency_model": self.cost.latency_model,
-            "switching": self.cost.switching,
+            **asdict(self.cost),
             "seed": self.seed,
             "verified": self.verified,
             "sizes": [row.to_dict() for row in self.rows],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from weft.bounds import Bound, lower_bound
 from weft.display import html_table, line, of_bound, title_of
 from weft.engine.algorithms import CAUSES, Simulation
 from weft.engine.path_times import PathTimes
-from weft.figures import GroupResult
-from weft.units import PS_PER_US, format_bandwidth, format_time
+from weft.figures import Grouped, GroupResult, group_results, network_figures
+from weft.units import PS_PER_US, format_time
 from weft.values import Value
 
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
@@ -120,7 +120,7 @@ class LinkUse(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Report(Value):
+class Report(Grouped):
     """What a run says about an algorithm.
 
     Attributes
@@ -149,18 +149,12 @@ class Report(Value):
     @classmethod
     def of(cls, run: Simulation) -> Report:
         """Look at a run, and bound what could be expected of it."""
-        demands = run.algorithm.demands
-        bound = lower_bound(run.topology, run.algorithm.chunks, run.cost, enough=run.time)
-        bounds = [bound]
-        if len(demands) > 1:
-            bounds = [
-                lower_bound(run.topology, demand.chunks, run.cost, enough=time)
-                for demand, time in zip(demands, run.times, strict=True)
-            ]
+        made, network = run.algorithm, run.topology
+        bound = lower_bound(network, made.chunks, run.cost, enough=run.time)
         return cls(
             run,
             bound,
-            tuple(map(GroupResult, demands, run.times, bounds)),
+            group_results(network, run.cost, made.demands, run.times, bound),
             PlanDifference.of(run),
             LinkUse.of(run),
             PathTimes.of(run),
@@ -187,9 +181,7 @@ class Report(Value):
             (
                 ("time", format_time(self.run.time)),
                 *plan,
-                ("lower bound", f"{format_time(self.bound.time)}, {self.bound.kind}"),
-                ("", of_bound(self.efficiency)),
-                ("bus bandwidth", format_bandwidth(self.busbw_GBps * 1e9)),
+                *self._speed_rows(),
                 ("links", f"{use.mean:.1%} used on average, {use.idle:,} idle"),
                 *shares,
             ),
@@ -201,48 +193,21 @@ class Report(Value):
         return title_of(self.run.algorithm.demands, self.run.topology)
 
     @property
-    def time_us(self) -> float:
-        """When the last row ended, in microseconds."""
-        return self.run.time_us
-
-    @property
-    def efficiency(self) -> float:
-        """Lower bound over time; 1 when nothing need move."""
-        return self.bound.time / self.run.time if self.run.time else 1.0
-
-    @property
-    def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Size over time of the slowest collective, in 10^9 bytes per second."""
-        return min(group.algbw_GBps for group in self.groups)
-
-    @property
-    def busbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Bus bandwidth of the slowest collective, as nccl-tests defines it."""
-        return min(group.busbw_GBps for group in self.groups)
+    def time(self) -> int:
+        """When the last row ended, in picoseconds."""
+        return self.run.time
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft simulate --json`` prints."""
         run = self.run
         return {
-            "topology": run.topology.name,
-            "changes": list(run.topology.changes),
-            "npus": len(run.topology.members),
-            "switches": run.topology.switches,
-            "links": run.topology.links,
+            **network_figures(run.topology),
             "transfers": len(run.transfers),
             "order": run.order,
-            "latency_model": run.cost.latency_model,
-            "switching": run.cost.switching,
+            **asdict(run.cost),
             "reducer_Bps": run.reducer,
-            "time_us": run.time_us,
+            **self._speeds(),
             "plan": self._plan_figures(),
-            "lower_bound_us": self.bound.time_us,
-            "bound_kind": self.bound.kind,
-            "ideal_us": self.bound.ideal_us,
-            "efficiency": self.efficiency,
-            "algbw_GBps": self.algbw_GBps,
-            "busbw_GBps": self.busbw_GBps,
-            "groups": [group.to_dict() for group in self.groups],
             "link_use": self._link_figures(),
             "critical_path": self._path_figures(),
         }
