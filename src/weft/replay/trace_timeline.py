@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from weft.formats.perfetto import Timeline
 from weft.replay.lanes import lanes
-from weft.replay.recorded import KINDS
-from weft.replay.trace_run import TraceRun
+from weft.replay.trace_run import KINDS, TraceRun
 
 _SHOWN = {"compute": "compute", "host": "CPU", "send": "sends"}
 
