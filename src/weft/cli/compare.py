@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.demands import DemandOptions, swept_options
-from weft.cli.options import NetworkOptions, alignment_option, search_options, topology_argument
+from weft.cli.options import (
+    NetworkOptions,
+    alignment_option,
+    check_given,
+    option,
+    search_options,
+    topology_argument,
+)
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
@@ -31,21 +38,16 @@ class _Compare(click.Command):
 @click.command(cls=_Compare)
 @topology_argument("TOPOLOGY")
 @swept_options
-@click.option(
-    "--against",
-    metavar="NAME|FILE,...",
-    help="Classical algorithms to compare with, and files with your own; by default all classical "
+@option(
+    "--against NAME|FILE,...",
+    "Classical algorithms to compare with, and files with your own; by default all classical "
     "ones that know COLLECTIVE.",
 )
 @search_options
 @alignment_option
-@click.option("--busbw", is_flag=True, help="Print bus bandwidths in GB/s instead of times.")
-@click.option("--csv", "table", metavar="FILE", help="Write a line for each size and algorithm.")
-@click.option(
-    "--plot",
-    metavar="FILE",
-    help="Draw bus bandwidth over size, as .svg, .png or .pdf (weft[plot]).",
-)
+@option("--busbw", "Print bus bandwidths in GB/s instead of times.", is_flag=True)
+@option("--csv FILE", "Write a line for each size and algorithm.", name="table")
+@option("--plot FILE", "Draw bus bandwidth over size, as .svg, .png or .pdf (weft[plot]).")
 @json_option
 def compare(
     network: NetworkOptions,
@@ -111,9 +113,8 @@ def _check_files(table: str | None, plot: str | None) -> None:
     from weft.documents import check_new_file
     from weft.errors import InputError
 
-    for option, path in (("--csv", table), ("--plot", plot)):
-        if path == "":
-            raise InputError(f"{option} is empty; give the file to write")
+    check_given(table, "--csv", "file")
+    check_given(plot, "--plot", "file")
     if table is not None and plot is not None and Path(table) == Path(plot):
         raise InputError(f"--csv and --plot both name {table}")
     if table is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import InputOptions, input_options
+from weft.cli.options import option
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class _Convert(click.Command):
 @click.command(cls=_Convert)
 @input_options("IN")
 @click.argument("output", metavar="OUT")
-@click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its suffix asks for.")
+@option("--to FORMAT", "Format of OUT, instead of what its suffix asks for.")
 @json_option
 def convert(
     source: InputOptions,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.options import gathered, given
+from weft.cli.options import gathered, given, option
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -115,57 +115,41 @@ class DemandOptions:
 
 
 _OPTIONS = (
-    click.option(
-        "--chunks",
-        metavar="K",
-        help="Chunks each NPU's share is cut in (All-to-All: each pair's part); auto by default.",
+    option(
+        "--chunks K",
+        "Chunks each NPU's share is cut in (All-to-All: each pair's part); auto by default.",
     ),
-    click.option(
-        "--root", type=int, metavar="NPU", help="For rooted patterns; the first by default."
-    ),
-    click.option(
-        "--group",
-        multiple=True,
-        metavar="NPUS",
-        help="Who takes part, in order of rank: 0-7, 0,8,16, 0-56:8; all by default. Repeated: "
+    option("--root NPU", "For rooted patterns; the first by default.", type=int),
+    option(
+        "--group NPUS",
+        "Who takes part, in order of rank: 0-7, 0,8,16, 0-56:8; all by default. Repeated: "
         "several groups at once.",
+        multiple=True,
     ),
-    click.option(
-        "--parallel",
-        metavar="NAME=N,...",
-        help="A parallel layout of all NPUs, the first dimension varying fastest: tp=8,dp=8.",
+    option(
+        "--parallel NAME=N,...",
+        "A parallel layout of all NPUs, the first dimension varying fastest: tp=8,dp=8.",
     ),
-    click.option(
-        "--along",
-        metavar="NAME,...",
-        help="The dimensions of the layout that communicate, in all their groups at once.",
+    option(
+        "--along NAME,...",
+        "The dimensions of the layout that communicate, in all their groups at once.",
     ),
-    click.option(
-        "--no-relay", is_flag=True, help="NPUs outside a group must not pass its chunks on."
+    option("--no-relay", "NPUs outside a group must not pass its chunks on.", is_flag=True),
+    option(
+        "--matrix FILE",
+        "For all-to-allv: sizes from each rank (row) to each, as CSV, YAML or JSON.",
     ),
-    click.option(
-        "--matrix",
-        metavar="FILE",
-        help="For all-to-allv: sizes from each rank (row) to each, as CSV, YAML or JSON.",
-    ),
-    click.option("--to", metavar="RANKS", help="For permutation: where each rank sends, 1,0,3,2."),
-    click.option(
-        "--pattern",
-        metavar="FILE",
-        help="For custom: a YAML or JSON list of moves (size, from, to, reduce).",
-    ),
-    click.option(
-        "--plan",
-        metavar="FILE",
-        help="Instead of COLLECTIVE: a YAML or JSON list of groups, each with its own.",
+    option("--to RANKS", "For permutation: where each rank sends, 1,0,3,2."),
+    option("--pattern FILE", "For custom: a YAML or JSON list of moves (size, from, to, reduce)."),
+    option(
+        "--plan FILE", "Instead of COLLECTIVE: a YAML or JSON list of groups, each with its own."
     ),
 )
 _COLLECTIVE = click.argument("collective", required=False)
-_SIZE = click.option("--size", metavar="SIZE", help="Largest buffer on an NPU: 64MiB, 1GB.")
-_SIZES = click.option(
-    "--sizes",
-    metavar="SIZES",
-    help="Largest buffers on an NPU: 1KiB:1GiB (the default) by a factor of 4, 1KiB:1GiB:2 by "
+_SIZE = option("--size SIZE", "Largest buffer on an NPU: 64MiB, 1GB.")
+_SIZES = option(
+    "--sizes SIZES",
+    "Largest buffers on an NPU: 1KiB:1GiB (the default) by a factor of 4, 1KiB:1GiB:2 by "
     "another, or a list such as 64KiB,1MiB.",
 )
 

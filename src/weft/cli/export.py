@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.options import NetworkOptions, topology_option
+from weft.cli.options import NetworkOptions, check_given, option, topology_option
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def export() -> None:
 
 @export.command("astra-sim")
 @input_options("ALGO")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
+@option("-o, --output DIR", "The folder to write.", required=True)
 @topology_option("The network, if ALGO was made for none: mesh:8x8, h100:4, or a file.")
 @json_option
 def astra_sim(source: InputOptions, output: str, network: NetworkOptions, as_json: bool) -> None:
@@ -42,12 +42,10 @@ def astra_sim(source: InputOptions, output: str, network: NetworkOptions, as_jso
     from weft import formats
     from weft.cli import progress
     from weft.documents import check_replaceable
-    from weft.errors import InputError
     from weft.export.astra_sim import BUNDLE_NAME
     from weft.export.astra_sim import export as write
 
-    if not output:
-        raise InputError("--output is empty; give the folder to write")
+    check_given(output)
     check_replaceable(Path(output), BUNDLE_NAME)
 
     hints = source.hints()

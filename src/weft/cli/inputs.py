@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.options import Decorator, gathered
+from weft.cli.options import Decorator, gathered, option
 
 if TYPE_CHECKING:
     from weft.formats import Hints
@@ -55,20 +55,15 @@ def input_options(metavar: str) -> Decorator:
         "source",
         InputOptions,
         click.argument("path", metavar=metavar),
-        click.option(
-            "--from",
-            "kind",
-            metavar="FORMAT",
-            help="Its format, instead of finding out, such as chakra, msccl or table.",
+        option(
+            "--from FORMAT",
+            "Its format, instead of finding out, such as chakra, msccl or table.",
+            name="kind",
         ),
-        click.option(
-            "--collective", metavar="NAME", help="Which collective it is, if it does not say so."
-        ),
-        click.option("--size", metavar="SIZE", help="Largest buffer on an NPU, if not told by it."),
-        click.option("--chunks", type=int, metavar="K", help="Chunks each share is cut in."),
-        click.option(
-            "--group", metavar="NPUS", help="Who takes part, in order of rank; all by default."
-        ),
-        click.option("--root", type=int, metavar="NPU", help="For rooted patterns."),
-        click.option("--pattern", metavar="FILE", help="For custom: a YAML or JSON list of moves."),
+        option("--collective NAME", "Which collective it is, if it does not say so."),
+        option("--size SIZE", "Largest buffer on an NPU, if not told by it."),
+        option("--chunks K", "Chunks each share is cut in.", type=int),
+        option("--group NPUS", "Who takes part, in order of rank; all by default."),
+        option("--root NPU", "For rooted patterns.", type=int),
+        option("--pattern FILE", "For custom: a YAML or JSON list of moves."),
     )

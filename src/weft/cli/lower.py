@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli.options import NetworkOptions, method_option, search_options, topology_option
+from weft.cli.options import (
+    NetworkOptions,
+    check_given,
+    method_option,
+    option,
+    search_options,
+    topology_option,
+)
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
@@ -16,20 +23,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("workload", metavar="WORKLOAD")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
+@option("-o, --output DIR", "The folder to write.", required=True)
 @topology_option("The network: mesh:8x8, a file.", required=True)
-@click.option(
-    "--comm-group",
-    metavar="FILE",
-    help="Process groups as JSON; by default comm_group.json beside the traces, if it is there.",
+@option(
+    "--comm-group FILE",
+    "Process groups as JSON; by default comm_group.json beside the traces, if it is there.",
 )
-@click.option("--only", metavar="NAME,...", help="Lower only these: all-reduce,all-gather.")
-@click.option("--min-size", default="0", metavar="SIZE", help="Lower nothing that is smaller.")
-@click.option("--chunks", metavar="K", help="Chunks each rank's share is cut in; auto by default.")
-@click.option("--no-relay", is_flag=True, help="Ranks outside a group must not pass chunks on.")
-@click.option(
-    "--apart", is_flag=True, help="Synthesize each group alone, not with those that do the same."
-)
+@option("--only NAME,...", "Lower only these: all-reduce,all-gather.")
+@option("--min-size SIZE", "Lower nothing that is smaller.", default="0")
+@option("--chunks K", "Chunks each rank's share is cut in; auto by default.")
+@option("--no-relay", "Ranks outside a group must not pass chunks on.", is_flag=True)
+@option("--apart", "Synthesize each group alone, not with those that do the same.", is_flag=True)
 @method_option
 @search_options
 @json_option
@@ -60,13 +64,11 @@ def lower(
     from weft.cli import progress
     from weft.cli.report import print_lowering
     from weft.collective import parse_chunks
-    from weft.errors import InputError
     from weft.workload import load_workload
     from weft.workload import lower as lower_workload
     from weft.workload.splicing import check_output
 
-    if not output:
-        raise InputError("--output is empty; give the folder to write")
+    check_given(output)
 
     def work(report: Tracker) -> Lowering:
         traces = load_workload(workload)

@@ -18,6 +18,13 @@ Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 
 
+def option(usage: str, help_text: str = "", *, name: str | None = None, **more: Any) -> Decorator:
+    """An option by how it is used, such as ``-o, --output FILE``; `name` is that of its value."""
+    flags, _, metavar = usage.replace(", -", ",-").partition(" ")
+    names = [*flags.split(","), name] if name else flags.split(",")
+    return click.option(*names, metavar=metavar or None, help=help_text or None, **more)
+
+
 def stacked(*options: Decorator) -> Decorator:
     """Add options in this order."""
     return lambda command: functools.reduce(lambda c, option: option(c), options[::-1], command)
@@ -47,6 +54,12 @@ def given(options: object) -> list[str]:
     ]
 
 
+def check_given(path: str | None, flag: str = "--output", what: str = "folder") -> None:
+    """Raise if the name of what is to be written is empty."""
+    if path == "":
+        raise InputError(f"{flag} is empty; give the {what} to write")
+
+
 @dataclass(frozen=True)
 class NetworkOptions:
     """A network as the command line names it; no spec where none need be named."""
@@ -72,26 +85,18 @@ class NetworkOptions:
 
 
 _NETWORK = (
-    click.option(
-        "--bandwidth", metavar="RATE[,RATE...]", help="Of all links, or one a dimension: 50GB/s."
-    ),
-    click.option(
-        "--latency", metavar="TIME[,TIME...]", help="α of all links, or one a dimension: 0.5us."
-    ),
-    click.option(
-        "--without-link",
+    option("--bandwidth RATE[,RATE...]", "Of all links, or one a dimension: 50GB/s."),
+    option("--latency TIME[,TIME...]", "α of all links, or one a dimension: 0.5us."),
+    option(
+        "--without-link A-B",
+        "A failed link, both ways; A>B for one way. May be repeated.",
         multiple=True,
-        metavar="A-B",
-        help="A failed link, both ways; A>B for one way. May be repeated.",
     ),
-    click.option(
-        "--without-npu", multiple=True, type=int, metavar="N", help="A failed NPU; repeatable."
-    ),
-    click.option(
-        "--degrade-link",
+    option("--without-npu N", "A failed NPU; repeatable.", multiple=True, type=int),
+    option(
+        "--degrade-link A-B=SPEED",
+        "A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",
         multiple=True,
-        metavar="A-B=SPEED",
-        help="A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",
     ),
 )
 
@@ -103,38 +108,32 @@ def topology_argument(metavar: str) -> Decorator:
 
 def topology_option(help_text: str, *, required: bool = False) -> Decorator:
     """Add --topology and its options; the command gets them as `network`."""
-    spec = click.option("--topology", "spec", metavar="SPEC", required=required, help=help_text)
+    spec = option("--topology SPEC", help_text, name="spec", required=required)
     return gathered("network", NetworkOptions, spec, *_NETWORK)
 
 
-alignment_option = click.option(
-    "--alignment",
-    default="16B",
-    metavar="SIZE",
-    help="Chunk boundaries fall on multiples of this.",
+alignment_option = option(
+    "--alignment SIZE", "Chunk boundaries fall on multiples of this.", default="16B"
 )
-method_option = click.option(
-    "--method",
-    default="auto",
-    metavar="NAME|FILE",
-    help="Use one method only: matching, rounds, symmetric, periodic, unicast, trees, "
+method_option = option(
+    "--method NAME|FILE",
+    "Use one method only: matching, rounds, symmetric, periodic, unicast, trees, "
     "steiner, or a classical algorithm that `weft compare --help` lists; or take the "
     "algorithm in a file.",
+    default="auto",
 )
 search_options = stacked(
-    click.option("--seed", default=0, help="Same seed, same result."),
-    click.option("--threads", type=int, help="By default one a core; never changes the result."),
-    click.option(
-        "--latency-model",
+    option("--seed", "Same seed, same result.", default=0),
+    option("--threads", "By default one a core; never changes the result.", type=int),
+    option(
+        "--latency-model pipelined|blocking",
+        "Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
         default="pipelined",
-        metavar="pipelined|blocking",
-        help="Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
     ),
-    click.option(
-        "--switching",
+    option(
+        "--switching cut-through|store-and-forward",
+        "How a hop crosses switches.",
         default="cut-through",
-        metavar="cut-through|store-and-forward",
-        help="How a hop crosses switches.",
     ),
 )
 """What every search takes, by the names that the API has for it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import InputOptions, input_options
+from weft.cli.options import option
 from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
@@ -16,15 +17,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @input_options("ALGO")
-@click.option(
-    "--npu",
-    "npus",
+@option(
+    "--npu N",
+    "Also what this NPU sends and receives; may be repeated.",
+    name="npus",
     type=int,
     multiple=True,
-    metavar="N",
-    help="Also what this NPU sends and receives; may be repeated.",
 )
-@click.option("--limit", default=40, help="Transfers to list for an NPU.")
+@option("--limit", "Transfers to list for an NPU.", default=40)
 @json_option
 def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool) -> None:
     """Say what the algorithm in ALGO is and, with --npu, what an NPU sends and receives in it.

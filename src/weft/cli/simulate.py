@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.options import NetworkOptions, given, topology_option
+from weft.cli.options import NetworkOptions, given, option, topology_option
 from weft.cli.printing import json_option, say, say_json
 from weft.cli.trace_runs import TraceOptions, are_traces, check_options, run_traces, trace_options
 from weft.errors import InputError
@@ -24,29 +24,22 @@ if TYPE_CHECKING:
 @click.command()
 @input_options("PATH")
 @topology_option("Run it on this network; by default an algorithm's own.")
-@click.option(
-    "--order",
-    metavar="plan|fifo",
-    help="Links carry rows in the planned order, or first come first served. By default as planned "
+@option(
+    "--order plan|fifo",
+    "Links carry rows in the planned order, or first come first served. By default as planned "
     "where there is a plan for the network.",
 )
-@click.option(
-    "--reducer", metavar="RATE", help="How fast an NPU adds: 100GB/s. By default in no time."
+@option("--reducer RATE", "How fast an NPU adds: 100GB/s. By default in no time.")
+@option(
+    "--latency-model pipelined|blocking",
+    "Whether α occupies the link; by default as the algorithm has it, or pipelined.",
 )
-@click.option(
-    "--latency-model",
-    metavar="pipelined|blocking",
-    help="Whether α occupies the link; by default as the algorithm has it, or pipelined.",
-)
-@click.option(
-    "--switching",
-    metavar="cut-through|store-and-forward",
-    help="How a hop crosses switches; by default as the algorithm has it, or cut-through.",
+@option(
+    "--switching cut-through|store-and-forward",
+    "How a hop crosses switches; by default as the algorithm has it, or cut-through.",
 )
 @trace_options
-@click.option(
-    "--trace", metavar="FILE", help="Write a timeline for Perfetto: a .json or .json.gz file."
-)
+@option("--trace FILE", "Write a timeline for Perfetto: a .json or .json.gz file.")
 @json_option
 def simulate(
     source: InputOptions,

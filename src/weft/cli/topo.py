@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.options import NetworkOptions, topology_argument
+from weft.cli.options import NetworkOptions, option, topology_argument
 from weft.cli.printing import cell, json_option, say_json
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def topo() -> None:
 
 @topo.command()
 @topology_argument("SPEC")
-@click.option("-o", "--output", metavar="FILE", help="Write the network as .yaml or .json.")
+@option("-o, --output FILE", "Write the network as .yaml or .json.")
 @json_option
 def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
-from weft.cli.options import gathered, given
+from weft.cli.options import gathered, given, option
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,22 +30,17 @@ class TraceOptions:
 trace_options = gathered(
     "traces",
     TraceOptions,
-    click.option(
-        "--method", metavar="NAME", help="For workloads: how collectives are synthesized."
+    option("--method NAME", "For workloads: how collectives are synthesized."),
+    option("--comm-group FILE", "For workloads: who is in which group."),
+    option(
+        "--astra-sim FILE",
+        "Run traces as ASTRA-sim's analytical backends do, on the network in its FILE.",
     ),
-    click.option("--comm-group", metavar="FILE", help="For workloads: who is in which group."),
-    click.option(
-        "--astra-sim",
-        metavar="FILE",
-        help="Run traces as ASTRA-sim's analytical backends do, on the network in its FILE.",
-    ),
-    click.option(
-        "--unaware", is_flag=True, help="With --astra-sim: the congestion-unaware backend."
-    ),
-    click.option(
+    option("--unaware", "With --astra-sim: the congestion-unaware backend.", is_flag=True),
+    option(
         "--plain",
+        "With --astra-sim: as a workload, not as the files of a collective algorithm.",
         is_flag=True,
-        help="With --astra-sim: as a workload, not as the files of a collective algorithm.",
     ),
 )
 """Options for traces; the command gets them as `traces`."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from weft.cli.options import option
 from weft.cli.printing import json_option, say, say_json
 
 
@@ -15,27 +16,22 @@ def workload() -> None:
 
 
 @workload.command()
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
-@click.option("--npus", type=int, metavar="N", help="Ranks; dp follows from it if not given.")
-@click.option("--tp", default=1, help="Ranks that share a layer.")
-@click.option("--dp", type=int, help="Ranks that share the batch; by default what --npus leaves.")
-@click.option("--pp", default=1, help="Stages that share the layers.")
-@click.option("--ep", default=1, help="Ranks of dp that share the experts.")
-@click.option("--layers", default=4)
-@click.option("--hidden", default=1024, help="Width of the model.")
-@click.option("--seq", default=1024, help="Tokens in a sequence.")
-@click.option("--batch", type=int, metavar="N", help="Sequences in a step; by default one each.")
-@click.option("--microbatches", default=1)
-@click.option("--experts", default=0, help="In each layer; 0: none.")
-@click.option("--top-k", default=2, help="Experts a token goes to.")
-@click.option("--schedule", default="1f1b", metavar="1f1b|gpipe", help="Of the pipeline.")
-@click.option(
-    "--sync",
-    default="all-reduce",
-    metavar="all-reduce|reduce-scatter",
-    help="How gradients are summed.",
-)
-@click.option("--flops", default="100TFLOP/s", metavar="RATE", help="Speed of a rank.")
+@option("-o, --output DIR", "The folder to write.", required=True)
+@option("--npus N", "Ranks; dp follows from it if not given.", type=int)
+@option("--tp", "Ranks that share a layer.", default=1)
+@option("--dp", "Ranks that share the batch; by default what --npus leaves.", type=int)
+@option("--pp", "Stages that share the layers.", default=1)
+@option("--ep", "Ranks of dp that share the experts.", default=1)
+@option("--layers", default=4)
+@option("--hidden", "Width of the model.", default=1024)
+@option("--seq", "Tokens in a sequence.", default=1024)
+@option("--batch N", "Sequences in a step; by default one each.", type=int)
+@option("--microbatches", default=1)
+@option("--experts", "In each layer; 0: none.", default=0)
+@option("--top-k", "Experts a token goes to.", default=2)
+@option("--schedule 1f1b|gpipe", "Of the pipeline.", default="1f1b")
+@option("--sync all-reduce|reduce-scatter", "How gradients are summed.", default="all-reduce")
+@option("--flops RATE", "Speed of a rank.", default="100TFLOP/s")
 @json_option
 def transformer(
     output: str,
