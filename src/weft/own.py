@@ -46,7 +46,12 @@ def own_algorithm(
     cost = cost or CostModel()
     free = choose_chunks or [False] * len(demands)
     found = _read(Path(path), demands, free).verified()
-    fitted = tuple(_fitted(path, *pair) for pair in _pairs(path, found, demands, free))
+    if len(found.demands) != len(demands):
+        raise InputError(
+            f"{path} is of {len(found.demands)} collectives, but {len(demands)} are asked for"
+        )
+    pairs = zip(found.demands, demands, free, strict=True)
+    fitted = tuple(_fitted(path, *pair) for pair in pairs)
     made = replace(found, demands=fitted, provenance={**found.provenance, "method": str(path)})
     if found.timed and _is_same(found.topology, topology) and found.cost == cost:
         if fitted == found.demands:
@@ -83,16 +88,6 @@ def _read(path: Path, demands: Sequence[Collective], free: Sequence[bool]) -> Im
         hints = replace(hints, chunks=-(-named // asked.part_count))
         return read(path, hints, kind=kind)
     return found
-
-
-def _pairs(
-    path: str | Path, found: Algorithm, demands: Sequence[Collective], free: Sequence[bool]
-) -> list[tuple[Collective, Collective, bool]]:
-    if len(found.demands) != len(demands):
-        raise InputError(
-            f"{path} is of {len(found.demands)} collectives, but {len(demands)} are asked for"
-        )
-    return list(zip(found.demands, demands, free, strict=True))
 
 
 def _fitted(path: str | Path, there: Collective, asked: Collective, free: bool) -> Collective:

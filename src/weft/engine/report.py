@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -216,13 +217,11 @@ class Report(Grouped):
         plan, rows = self.plan, self.run.transfers
         if plan is None or rows.start is None:
             return None
-        first = None
-        if plan.first is not None:
-            first = {
-                **self._row_figures(plan.first),
-                "route": self._route(plan.first),
-                "planned_us": int(rows.start[plan.first]) / PS_PER_US,
-            }
+        first, row = None, plan.first
+        if row is not None:
+            _, route = self.run.routes.crossed(self.run.route[row : row + 1])
+            planned = {"route": route.tolist(), "planned_us": int(rows.start[row]) / PS_PER_US}
+            first = self._row_figures(row) | planned
         return {
             "time_us": plan.planned / PS_PER_US,
             "earlier": plan.earlier,
@@ -243,10 +242,7 @@ class Report(Grouped):
                 {"up_to": quarter, "links": links}
                 for quarter, links in zip(QUARTERS, use.quarters, strict=True)
             ],
-            "per_link": [
-                dict(zip(columns, row, strict=True))
-                for row in zip(*(column.tolist() for column in columns.values()), strict=True)
-            ],
+            "per_link": [dict(zip(columns, row, strict=True)) for row in _rows(*columns.values())],
         }
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
@@ -289,13 +285,7 @@ class Report(Grouped):
                     "cause": CAUSES[cause],
                     "link": None if link < 0 else link,
                 }
-                for row, took, cause, link in zip(
-                    path.row.tolist(),
-                    times.took.tolist(),
-                    path.cause.tolist(),
-                    path.link.tolist(),
-                    strict=True,
-                )
+                for row, took, cause, link in _rows(path.row, times.took, path.cause, path.link)
             ],
         }
 
@@ -310,8 +300,7 @@ class Report(Grouped):
             "end_us": int(self.run.end[row]) / PS_PER_US,
         }
 
-    def _route(self, row: int) -> list[int]:
-        """The links that a row crosses."""
-        _, links = self.run.routes.crossed(self.run.route[row : row + 1])
-        crossed: list[int] = links.tolist()
-        return crossed
+
+def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Columns row by row, as plain numbers and texts."""
+    return zip(*(column.tolist() for column in columns), strict=True)

@@ -64,11 +64,9 @@ def simulate_astra_sim(
     record = read_document(network, "network", lambda document: astra_network(document.plain()))
     _check_network(record, network, aware=aware)
     there_are = math.prod(record.npus_count)
-    path, npus = Path(where), _npus(group, there_are)
+    path, npus = Path(where), _npus(range(there_are) if group is None else group, there_are)
     rules = _core.RunRules.plain if plain else _core.RunRules.custom
-    parts = read_ranks(path, rules, there_are if npus is None else len(npus))
-    if npus is None:
-        npus = list(range(there_are))
+    parts = read_ranks(path, rules, len(npus))
     with running(path):
         graph = _core.RunGraph(parts)
         devices = np.array(npus, dtype=np.int32)
@@ -99,9 +97,7 @@ def _check_network(record: AstraNetwork, network: str | os.PathLike[str], *, awa
         )
 
 
-def _npus(group: Sequence[int] | None, there_are: int) -> list[int] | None:
-    if group is None:
-        return None
+def _npus(group: Sequence[int], there_are: int) -> list[int]:
     npus = list(group)
     if npus != sorted(set(npus)) or not npus or npus[0] < 0 or npus[-1] >= there_are:
         raise InputError(
