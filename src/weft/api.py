@@ -315,8 +315,13 @@ def bound(
     'ingress'
     """
 
-    def of_collective() -> Bound:
-        assert collective is not None
+    def work(_: Tracker) -> Bound:
+        if collective is None:
+            if isinstance(source, Topology):
+                raise InputError("a network alone has no bound; name a collective and a size")
+            return (
+                source.bound if isinstance(source, Result) else bound_of(_opened(source).algorithm)
+            )
         if isinstance(source, Result | Algorithm):
             raise InputError("a collective goes with a network, not with a result or an algorithm")
         network, cost = as_topology(source), CostModel(latency_model, switching)
@@ -328,15 +333,6 @@ def bound(
         if len(demands) == 1:
             return demand_bound(network, demands[0], cost)
         return lower_bound(network, Chunks.concatenate([d.chunks for d in demands]), cost)
-
-    def work(_: Tracker) -> Bound:
-        if collective is not None:
-            return of_collective()
-        if isinstance(source, Topology):
-            raise InputError("a network alone has no bound; name a collective and a size")
-        if isinstance(source, Result):
-            return source.bound
-        return bound_of(_opened(source).algorithm)
 
     return run(work, progress)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.algorithm import Activity
-from weft.cli.tables import Rows, print_facts, print_rows, shown_group, shown_models, shown_time
+from weft.cli.tables import Rows, print_rows, shown_group, shown_models, shown_time
 from weft.topology.links import titled
 from weft.units import format_size
 
@@ -13,12 +13,8 @@ _MOST_GROUPS = 8
 _MOST_LETTERS = 40
 
 
-def print_algorithm(path: str, facts: dict[str, Any]) -> None:
-    """Print what an algorithm is."""
-    print_facts(path, _facts(facts))
-
-
-def _facts(facts: dict[str, Any]) -> Rows:
+def facts_of(facts: dict[str, Any]) -> Rows:
+    """What an algorithm is."""
     groups = facts["groups"]
     rows = [("collective", _demand(group)) for group in groups[:_MOST_GROUPS]]
     if len(groups) > _MOST_GROUPS:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import option
 from weft.cli.printing import json_option, say, say_json
-
-if TYPE_CHECKING:
-    from weft.api import Converted
-    from weft.progress import Tracker
 
 
 class _Convert(click.Command):
@@ -74,23 +70,13 @@ def convert(
 
     began = time.perf_counter()
     target = format_for(Path(output), to)
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     target.check_options(given)
     given = {name: target.options[name].parse(value) for name, value in given.items()}
-    hints = source.hints()
-
-    def work(report: Tracker) -> Converted:
-        return run(
-            source.path,
-            output,
-            read_as=source.kind,
-            write_as=to,
-            hints=hints,
-            options=given,
-            progress=report,
-        )
-
-    done = progress.run("reading", work)
+    how: dict[str, Any] = {"read_as": source.kind, "write_as": to, "hints": source.hints()}
+    done = progress.run(
+        "reading", lambda report: run(source.path, output, progress=report, options=given, **how)
+    )
     seconds = time.perf_counter() - began
     if as_json:
         paths = {"path": source.path, "output": output}

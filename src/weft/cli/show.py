@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,6 +43,7 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
     from weft.api import load
     from weft.cli import progress
     from weft.errors import InputError
+    from weft.formats.conversion import size_of
 
     if limit < 0:
         raise InputError(f"--limit is {limit}; expected 0 or more")
@@ -49,7 +51,9 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
 
     def work(report: Tracker) -> tuple[dict[str, Any], list[Activity]]:
         algorithm = load(source.path, hints, kind=source.kind, progress=report)
-        facts = described(algorithm) | {"stored_bytes": _stored(source.path)}
+        # None where only the beginning of the files' names is given.
+        stored = size_of(Path(source.path)) if Path(source.path).exists() else None
+        facts = described(algorithm) | {"stored_bytes": stored}
         return facts, [Activity.of(algorithm, npu) for npu in npus]
 
     facts, activities = progress.run("reading", work)
@@ -57,17 +61,9 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
         shown = [activity.to_dict(limit) for activity in activities]
         say_json({"path": source.path, **facts, "activities": shown})
     else:
-        from weft.cli.activity_report import print_activity, print_algorithm
+        from weft.cli.activity_report import facts_of, print_activity
+        from weft.cli.tables import print_facts
 
-        print_algorithm(source.path, facts)
+        print_facts(source.path, facts_of(facts))
         for activity in activities:
             print_activity(activity, limit)
-
-
-def _stored(source: str) -> int | None:
-    """Bytes on disk; None where only the beginning of the files' names is given."""
-    from pathlib import Path
-
-    from weft.formats.conversion import size_of
-
-    return size_of(Path(source)) if Path(source).exists() else None

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, given, option, topology_option
-from weft.cli.printing import json_option, say, say_json
+from weft.cli.printing import json_option, say_json, say_verdict
 from weft.cli.trace_runs import TraceOptions, are_traces, check_options, run_traces, trace_options
 from weft.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from weft.engine import Report
-    from weft.judge import Verdict
     from weft.progress import Tracker
     from weft.replay import TraceRun
 
@@ -68,7 +66,13 @@ def simulate(
       weft simulate step --topology mesh:4x4
       weft simulate bundle/algorithm --astra-sim bundle/network.yml
     """  # noqa: D301 - click reads the control character
+    from weft.api import simulate as run
     from weft.cli import progress
+    from weft.cli.run_report import print_run
+    from weft.cli.trace_report import print_trace_run
+    from weft.engine import Report
+    from weft.judge import WrongAlgorithmError
+    from weft.replay import timeline_of, trace_timeline_of
 
     target = None if trace is None else _checked(trace, source.path)
     as_traces = are_traces(source, traces)
@@ -77,64 +81,35 @@ def simulate(
     elif given(traces):
         raise InputError(f"{given(traces)[0]} is for traces, but {source.path} is an algorithm")
 
-    def work(report: Tracker) -> Report | TraceRun | Verdict:
+    def work(report: Tracker) -> Report | TraceRun:
         if as_traces:
             return run_traces(source, network, traces, how, report)
-        return _run(source, network, how, report)
+        asked: dict[str, Any] = {"hints": source.hints(), "kind": source.kind, **how}
+        return run(source.path, network.load_if_named(), progress=report, **asked)
 
-    done = progress.run("simulating", work)
-    if not _report(done, source.path, target, as_json=as_json):
-        raise click.exceptions.Exit(1)
-
-
-def _run(
-    source: InputOptions, network: NetworkOptions, how: dict[str, str | None], report: Tracker
-) -> Report | Verdict:
-    """Run an algorithm, unless it is wrong."""
-    from weft.api import simulate
-    from weft.judge import WrongAlgorithmError
-
-    hints = source.hints()
-    asked: dict[str, Any] = {"hints": hints, "kind": source.kind, **how}
     try:
-        return simulate(source.path, network.load_if_named(), progress=report, **asked)
+        done = progress.run("simulating", work)
     except WrongAlgorithmError as error:
         if error.verdict is None:
             raise
-        return error.verdict
-
-
-def _report(
-    done: Report | TraceRun | Verdict, source: str, target: Path | None, *, as_json: bool
-) -> bool:
-    """Print what came of a run, and write its timeline; says whether all is right."""
-    from weft.cli.run_report import print_run
-    from weft.cli.trace_report import print_trace_run
-    from weft.engine import Report
-    from weft.replay import TraceRun, timeline_of, trace_timeline_of
-
-    if not isinstance(done, Report | TraceRun):
-        if as_json:
-            say_json({"path": source, **done.to_dict()})
-        else:
-            say(f"{source}: {done.violation}")
-        return False
+        say_verdict(source.path, error.verdict, as_json=as_json)
+        raise click.exceptions.Exit(1) from None
     if target is not None:
         drawn = timeline_of(done.run) if isinstance(done, Report) else trace_timeline_of(done)
         drawn.save(target)  # in the main thread, so that an interrupt reaches it
     if as_json:
-        say_json({"path": source, **done.to_dict()})
+        say_json({"path": source.path, **done.to_dict()})
     elif isinstance(done, Report):
-        print_run(done, source, target)
+        print_run(done, source.path, target)
     else:
         print_trace_run(done, target)
-    return isinstance(done, Report) or done.finished
+    if not isinstance(done, Report) and not done.finished:
+        raise click.exceptions.Exit(1)
 
 
 def _checked(trace: str, source: str) -> Path:
     """The timeline's path; raise before the work if it cannot be written."""
     import os
-    from pathlib import Path
 
     from weft.documents import check_new_file
     from weft.formats.perfetto import check_name

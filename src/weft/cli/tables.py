@@ -20,9 +20,11 @@ _WIDEST = 200
 _MOST_STEPS = 4  # at either end of a path
 
 
-def print_facts(title: str, rows: Iterable[Sequence[str]]) -> None:
+def print_facts(
+    title: str | None, rows: Iterable[Sequence[str]], header: Sequence[str] = ()
+) -> None:
     """Print what something is: a name and a fact a row."""
-    table = Table(title=cell(title), show_header=False)
+    table = Table(*header, title=title and cell(title), show_header=bool(header))
     for row in rows:
         table.add_row(*map(cell, row))
     Console().print(table)

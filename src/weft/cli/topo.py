@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.options import NetworkOptions, option, topology_argument
-from weft.cli.printing import cell, json_option, say_json
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft.progress import Tracker
@@ -53,20 +53,16 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
 @json_option
 def list_kinds(as_json: bool) -> None:
     """List the kinds of networks that have a name, those that others added too."""
-    from rich.console import Console
-    from rich.table import Table
-
+    from weft.cli.tables import print_facts
     from weft.topology import TOPOLOGIES
 
-    kinds = list(TOPOLOGIES.values())
+    header = ("kind", "example", "what it is")
+    kinds = [(kind.name, kind.example, kind.summary) for kind in TOPOLOGIES.values()]
     if as_json:
-        rows = [{"name": k.name, "example": k.example, "summary": k.summary} for k in kinds]
-        say_json({"topologies": rows})
-        return
-    table = Table("kind", "example", "what it is")
-    for kind in kinds:
-        table.add_row(*map(cell, (kind.name, kind.example, kind.summary)))
-    Console().print(table)
+        names = ("name", "example", "summary")
+        say_json({"topologies": [dict(zip(names, kind, strict=True)) for kind in kinds]})
+    else:
+        print_facts(None, kinds, header)
 
 
 def _rows(summary: TopologySummary) -> list[tuple[str, str]]:

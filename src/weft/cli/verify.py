@@ -8,7 +8,7 @@ import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, topology_option
-from weft.cli.printing import json_option, say, say_json
+from weft.cli.printing import json_option, say_verdict
 
 if TYPE_CHECKING:
     from weft.judge import Verdict
@@ -42,10 +42,6 @@ def verify(source: InputOptions, network: NetworkOptions, as_json: bool) -> None
         return verdict, "" if topology is None else f" on {topology.title}"
 
     verdict, where = progress.run("reading", work)
-    if as_json:
-        say_json({"path": source.path, **verdict.to_dict()})
-    else:
-        word = f"verified{where}" if verdict else verdict.violation
-        say(f"{source.path}: {word}")
+    say_verdict(source.path, verdict, where, as_json=as_json)
     if not verdict:
         raise click.exceptions.Exit(1)

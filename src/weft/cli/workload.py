@@ -36,11 +36,8 @@ def workload() -> None:
 def transformer(
     output: str,
     npus: int | None,
-    tp: int,
     dp: int | None,
-    pp: int,
     batch: int | None,
-    microbatches: int,
     flops: str,
     as_json: bool,
     **others: Any,
@@ -60,16 +57,10 @@ def transformer(
     from weft.workload import Transformer, save_transformer
     from weft.workload.transformer_model import data_parallel
 
-    copies = data_parallel(npus, tp, dp, pp)
-    model = Transformer(
-        tp=tp,
-        dp=copies,
-        pp=pp,
-        batch=copies * microbatches if batch is None else batch,
-        microbatches=microbatches,
-        flops=parse_flops(flops),
-        **others,
-    )
+    copies = data_parallel(npus, others["tp"], dp, others["pp"])
+    if batch is None:
+        batch = copies * others["microbatches"]
+    model = Transformer(dp=copies, batch=batch, flops=parse_flops(flops), **others)
     nodes = save_transformer(model, output)
     if as_json:
         say_json({"output": output, "ranks": model.ranks, "nodes": nodes})

@@ -82,9 +82,9 @@ class LinkUse(Value):
 
     @classmethod
     def of(cls, run: Simulation) -> LinkUse:
-        carried = run.occupied.bytes_by_link(
-            run.topology.links, run.transfers.chunk, run.algorithm.chunks.bytes
-        )
+        held, sizes = run.occupied, run.algorithm.chunks.bytes
+        carried = np.zeros(run.topology.links, dtype=np.int64)
+        np.add.at(carried, held.link, sizes[run.transfers.chunk[held.row]])
         return cls(run.busy, run.utilisation, carried)
 
     def __len__(self) -> int:
