@@ -275,7 +275,9 @@ def simulate(
         algorithm = _verified(source, hints, kind, report)
         report.enter("simulating")
         network = None if topology is None else as_topology(topology)
-        cost = _cost(algorithm.cost, latency_model, switching)
+        asked = {"latency_model": latency_model, "switching": switching}
+        given: dict[str, Any] = {name: model for name, model in asked.items() if model}
+        cost = replace(algorithm.cost or CostModel(), **given)
         return Report.of(run_on(algorithm, network, cost, order=order, reducer=rate))
 
     return run(work, progress)
@@ -360,13 +362,3 @@ def _verified(source: Source, hints: Hints | None, kind: str | None, report: Tra
     if not verdict:
         raise WrongAlgorithmError(f"the algorithm is wrong: {verdict.violation}", verdict)
     return found.algorithm
-
-
-def _cost(
-    own: CostModel | None, latency_model: LatencyModel | None, switching: Switching | None
-) -> CostModel | None:
-    """The cost model, with what is asked for instead of the algorithm's own."""
-    if latency_model is None and switching is None:
-        return own
-    own = own or CostModel()
-    return CostModel(latency_model or own.latency_model, switching or own.switching)

@@ -53,7 +53,7 @@ def own_algorithm(
     pairs = zip(found.demands, demands, free, strict=True)
     fitted = tuple(_fitted(path, *pair) for pair in pairs)
     made = replace(found, demands=fitted, provenance={**found.provenance, "method": str(path)})
-    if found.timed and _is_same(found.topology, topology) and found.cost == cost:
+    if found.timed and _is_same(found.require_timing().topology, topology) and found.cost == cost:
         if fitted == found.demands:
             return made.on(topology)
         return simulate(made, order="plan").timed()
@@ -113,10 +113,8 @@ def _named(demand: Collective) -> str:
     return f"{demand.kind} among NPUs {format_group(demand.group)}{root}"
 
 
-def _is_same(one: Topology | None, other: Topology) -> bool:
+def _is_same(one: Topology, other: Topology) -> bool:
     """Whether two networks are the same but for their names."""
-    if one is None:
-        return False
     plain = ("npus", "switches", "removed", "copying")
     columns = ("src", "dst", "bandwidth", "latency")
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,10 +17,7 @@ from weft.cli.options import (
     topology_argument,
 )
 from weft.cli.printing import json_option, say_json
-
-if TYPE_CHECKING:
-    from weft.comparison import Comparison
-    from weft.progress import Tracker
+from weft.errors import InputError
 
 
 class _Compare(click.Command):
@@ -79,9 +76,11 @@ def compare(
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
     from weft.cli.comparison import print_comparison
+    from weft.comparison import Comparison
     from weft.comparison import compare as run
     from weft.comparison.files import csv_of, picture_of
     from weft.documents import new_file
+    from weft.progress import Tracker
     from weft.units import parse_size
 
     _check_files(table, plot)
@@ -111,7 +110,6 @@ def _check_files(table: str | None, plot: str | None) -> None:
     """Say that a file cannot be written before the work, not after it."""
     from weft.comparison.files import check_picture
     from weft.documents import check_new_file
-    from weft.errors import InputError
 
     check_given(table, "--csv", "file")
     check_given(plot, "--plot", "file")

@@ -74,9 +74,8 @@ def convert(
     target.check_options(given)
     given = {name: target.options[name].parse(value) for name, value in given.items()}
     how: dict[str, Any] = {"read_as": source.kind, "write_as": to, "hints": source.hints()}
-    done = progress.run(
-        "reading", lambda report: run(source.path, output, progress=report, options=given, **how)
-    )
+    how["options"] = given
+    done = progress.run("reading", lambda report: run(source.path, output, progress=report, **how))
     seconds = time.perf_counter() - began
     if as_json:
         paths = {"path": source.path, "output": output}

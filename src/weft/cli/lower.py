@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,10 +15,6 @@ from weft.cli.options import (
     topology_option,
 )
 from weft.cli.printing import json_option, say_json
-
-if TYPE_CHECKING:
-    from weft.progress import Tracker
-    from weft.workload import Lowering
 
 
 @click.command()
@@ -64,7 +60,8 @@ def lower(
     from weft.cli import progress
     from weft.cli.report import print_lowering
     from weft.collective import parse_chunks
-    from weft.workload import load_workload
+    from weft.progress import Tracker
+    from weft.workload import Lowering, load_workload
     from weft.workload import lower as lower_workload
     from weft.workload.splicing import check_output
 

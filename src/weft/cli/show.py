@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import option
 from weft.cli.printing import json_option, say_json
-
-if TYPE_CHECKING:
-    from weft.algorithm import Activity
-    from weft.progress import Tracker
 
 
 @click.command()
@@ -44,6 +40,7 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
     from weft.cli import progress
     from weft.errors import InputError
     from weft.formats.conversion import size_of
+    from weft.progress import Tracker
 
     if limit < 0:
         raise InputError(f"--limit is {limit}; expected 0 or more")

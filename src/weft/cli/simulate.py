@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,11 +12,6 @@ from weft.cli.options import NetworkOptions, given, option, topology_option
 from weft.cli.printing import json_option, say_json, say_verdict
 from weft.cli.trace_runs import TraceOptions, are_traces, check_options, run_traces, trace_options
 from weft.errors import InputError
-
-if TYPE_CHECKING:
-    from weft.engine import Report
-    from weft.progress import Tracker
-    from weft.replay import TraceRun
 
 
 @click.command()
@@ -72,7 +67,8 @@ def simulate(
     from weft.cli.trace_report import print_trace_run
     from weft.engine import Report
     from weft.judge import WrongAlgorithmError
-    from weft.replay import timeline_of, trace_timeline_of
+    from weft.progress import Tracker
+    from weft.replay import TraceRun, timeline_of, trace_timeline_of
 
     target = None if trace is None else _checked(trace, source.path)
     as_traces = are_traces(source, traces)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import NetworkOptions, topology_option
 from weft.cli.printing import json_option, say_verdict
-
-if TYPE_CHECKING:
-    from weft.judge import Verdict
-    from weft.progress import Tracker
 
 
 @click.command()
@@ -33,6 +27,8 @@ def verify(source: InputOptions, network: NetworkOptions, as_json: bool) -> None
     """
     from weft.api import verify as judge
     from weft.cli import progress
+    from weft.judge import Verdict
+    from weft.progress import Tracker
 
     hints = source.hints()
 

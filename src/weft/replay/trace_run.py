@@ -327,14 +327,11 @@ class TraceRun(Value):
         }
 
     def _link_figures(self) -> list[dict[str, Any]]:
-        links = self.links
-        order = np.argsort(-links.busy, kind="stable")[:_SHOWN_LINKS].tolist()
+        links, npus = self.links, self.npus
+        order = np.argsort(-links.busy, kind="stable")[:_SHOWN_LINKS]
+        columns = (column[order].tolist() for column in (links.src, links.dst, links.busy))
         return [
-            {
-                "src": node_name(int(links.src[link]), self.npus),
-                "dst": node_name(int(links.dst[link]), self.npus),
-                "busy_us": int(links.busy[link]) / PS_PER_US,
-            }
-            for link in order
-            if links.busy[link] > 0
+            {"src": node_name(a, npus), "dst": node_name(b, npus), "busy_us": busy / PS_PER_US}
+            for a, b, busy in zip(*columns, strict=True)
+            if busy > 0
         ]
