@@ -321,9 +321,9 @@ def bound(
         if collective is None:
             if isinstance(source, Topology):
                 raise InputError("a network alone has no bound; name a collective and a size")
-            return (
-                source.bound if isinstance(source, Result) else bound_of(_opened(source).algorithm)
-            )
+            if isinstance(source, Result):
+                return source.bound
+            return bound_of(_opened(source).algorithm)
         if isinstance(source, Result | Algorithm):
             raise InputError("a collective goes with a network, not with a result or an algorithm")
         network, cost = as_topology(source), CostModel(latency_model, switching)

@@ -27,7 +27,7 @@ def option(usage: str, help_text: str = "", *, name: str | None = None, **more: 
 
 def stacked(*options: Decorator) -> Decorator:
     """Add options in this order."""
-    return lambda command: functools.reduce(lambda c, option: option(c), options[::-1], command)
+    return lambda command: functools.reduce(lambda c, add: add(c), options[::-1], command)
 
 
 def gathered(name: str, kind: type, *options: Decorator) -> Decorator:
