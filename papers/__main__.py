@@ -17,7 +17,7 @@ from weft._core import Progress
 from weft.cli import progress
 from weft.cli.commands import run
 from weft.cli.printing import cell, json_option, say, say_json
-from weft.cli.report import print_whole
+from weft.cli.tables import print_whole
 from weft.errors import InputError, unknown_name
 
 PAPERS = {module.PAPER.name: module.PAPER for module in (tacos, pccl, standard)}

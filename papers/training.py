@@ -13,7 +13,7 @@ from papers.figures import Bars
 from papers.report import VERIFIED, Experiment, Setup, Table
 from weft.cost import CostModel
 from weft.replay import simulate_traces
-from weft.replay.recorded import KINDS
+from weft.replay.trace_run import KINDS
 from weft.topology import load_topology
 from weft.workload import Transformer, save_transformer
 

@@ -275,7 +275,9 @@ def simulate(
         algorithm = _verified(source, hints, kind, report)
         report.enter("simulating")
         network = None if topology is None else as_topology(topology)
-        cost = _cost(algorithm.cost, latency_model, switching)
+        asked = {"latency_model": latency_model, "switching": switching}
+        given: dict[str, Any] = {name: model for name, model in asked.items() if model}
+        cost = replace(algorithm.cost or CostModel(), **given)
         return Report.of(run_on(algorithm, network, cost, order=order, reducer=rate))
 
     return run(work, progress)
@@ -315,8 +317,13 @@ def bound(
     'ingress'
     """
 
-    def of_collective() -> Bound:
-        assert collective is not None
+    def work(_: Tracker) -> Bound:
+        if collective is None:
+            if isinstance(source, Topology):
+                raise InputError("a network alone has no bound; name a collective and a size")
+            if isinstance(source, Result):
+                return source.bound
+            return bound_of(_opened(source).algorithm)
         if isinstance(source, Result | Algorithm):
             raise InputError("a collective goes with a network, not with a result or an algorithm")
         network, cost = as_topology(source), CostModel(latency_model, switching)
@@ -328,15 +335,6 @@ def bound(
         if len(demands) == 1:
             return demand_bound(network, demands[0], cost)
         return lower_bound(network, Chunks.concatenate([d.chunks for d in demands]), cost)
-
-    def work(_: Tracker) -> Bound:
-        if collective is not None:
-            return of_collective()
-        if isinstance(source, Topology):
-            raise InputError("a network alone has no bound; name a collective and a size")
-        if isinstance(source, Result):
-            return source.bound
-        return bound_of(_opened(source).algorithm)
 
     return run(work, progress)
 
@@ -364,13 +362,3 @@ def _verified(source: Source, hints: Hints | None, kind: str | None, report: Tra
     if not verdict:
         raise WrongAlgorithmError(f"the algorithm is wrong: {verdict.violation}", verdict)
     return found.algorithm
-
-
-def _cost(
-    own: CostModel | None, latency_model: LatencyModel | None, switching: Switching | None
-) -> CostModel | None:
-    """The cost model, with what is asked for instead of the algorithm's own."""
-    if latency_model is None and switching is None:
-        return own
-    own = own or CostModel()
-    return CostModel(latency_model or own.latency_model, switching or own.switching)

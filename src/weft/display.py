@@ -21,15 +21,18 @@ def line(value: object, *parts: str) -> str:
     return brief(f"<{type(value).__name__} {', '.join(filter(None, parts))}>", _MOST_LETTERS)
 
 
+def named(kinds: Sequence[str]) -> str:
+    """Collectives that run at once, given what each is, in a few words."""
+    if len(set(kinds)) != 1:
+        return f"{len(kinds)} collectives"
+    return kinds[0] if len(kinds) == 1 else f"{kinds[0]} in {len(kinds)} groups"
+
+
 def title_of(demands: Sequence[Collective], topology: Topology | None = None) -> str:
     """What is done and where, in a few words."""
-    kinds = {demand.kind for demand in demands}
+    what = named([demand.kind for demand in demands])
     if len(demands) == 1:
-        what = f"{demands[0].kind} of {format_size(demands[0].size)}"
-    elif len(kinds) == 1:
-        what = f"{kinds.pop()} in {len(demands)} groups"
-    else:
-        what = f"{len(demands)} collectives"
+        what += f" of {format_size(demands[0].size)}"
     return what if topology is None else f"{what} on {topology.title}"
 
 

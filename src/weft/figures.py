@@ -1,19 +1,63 @@
-"""How one of the collectives of an algorithm fares, in the figures of nccl-tests."""
+"""Figures of what takes a time for which there is a bound, as nccl-tests defines them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft.bounds import Bound
+from weft.bounds import Bound, lower_bound
 from weft.collective import Collective
+from weft.cost import CostModel
 from weft.display import line, of_bound, title_of
-from weft.units import PS_PER_US, format_time
+from weft.topology.model import Topology
+from weft.units import PS_PER_US, format_bandwidth, format_time
 from weft.values import Value
 
 
+class Bounded(Value):
+    """What has a time, a lower bound and bandwidths."""
+
+    if TYPE_CHECKING:  # fields of some, properties of others
+
+        @property
+        def time(self) -> int: ...
+        @property
+        def bound(self) -> Bound: ...
+        @property
+        def algbw_GBps(self) -> float: ...  # noqa: N802 - the unit's own spelling
+        @property
+        def busbw_GBps(self) -> float: ...  # noqa: N802
+
+    @property
+    def time_us(self) -> float:
+        """When the last transfer ends, in microseconds."""
+        return self.time / PS_PER_US
+
+    @property
+    def lower_bound_us(self) -> float:
+        """A time in microseconds that no algorithm can beat with these chunks."""
+        return self.bound.time_us
+
+    @property
+    def efficiency(self) -> float:
+        """Lower bound over time; 1 when nothing need move."""
+        return self.bound.time / self.time if self.time else 1.0
+
+    def _speeds(self) -> dict[str, Any]:
+        """How fast it is, for machines."""
+        return {
+            "time_us": self.time_us,
+            "lower_bound_us": self.lower_bound_us,
+            "bound_kind": self.bound.kind,
+            "efficiency": self.efficiency,
+            "algbw_GBps": self.algbw_GBps,
+            "busbw_GBps": self.busbw_GBps,
+        }
+
+
 @dataclass(frozen=True)
-class GroupResult(Value):
+class GroupResult(Bounded):
     """How one of the collectives fares.
 
     Attributes
@@ -35,21 +79,6 @@ class GroupResult(Value):
         return line(self, f"{title}: {format_time(self.time)}", of_bound(self.efficiency))
 
     @property
-    def time_us(self) -> float:
-        """When its last transfer ends, in microseconds."""
-        return self.time / PS_PER_US
-
-    @property
-    def lower_bound_us(self) -> float:
-        """A time in microseconds that no algorithm can beat with these chunks."""
-        return self.bound.time_us
-
-    @property
-    def efficiency(self) -> float:
-        """Lower bound over time; 1 when nothing need move."""
-        return self.bound.time / self.time if self.time else 1.0
-
-    @property
     def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
         """Size over time, in 10^9 bytes per second, as nccl-tests defines it."""
         return self.collective.size / self.time_us / 1e3 if self.time else 0.0
@@ -68,10 +97,63 @@ class GroupResult(Value):
             "chunks": self.collective.chunks_per_share,
             "root": self.collective.root,
             "relay": self.collective.relay,
-            "time_us": self.time_us,
-            "lower_bound_us": self.lower_bound_us,
-            "bound_kind": self.bound.kind,
-            "efficiency": self.efficiency,
-            "algbw_GBps": self.algbw_GBps,
-            "busbw_GBps": self.busbw_GBps,
+            **self._speeds(),
         }
+
+
+class Grouped(Bounded):
+    """What serves several collectives at once."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def groups(self) -> tuple[GroupResult, ...]: ...
+
+    @property
+    def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
+        """Size over time of the slowest group, in 10^9 bytes per second."""
+        return min(group.algbw_GBps for group in self.groups)
+
+    @property
+    def busbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
+        """Bus bandwidth of the slowest group, as nccl-tests defines it."""
+        return min(group.busbw_GBps for group in self.groups)
+
+    def _speeds(self) -> dict[str, Any]:
+        groups = [group.to_dict() for group in self.groups]
+        return super()._speeds() | {"ideal_us": self.bound.ideal_us, "groups": groups}
+
+    def _speed_rows(self) -> list[tuple[str, str]]:
+        """How fast it is, for people."""
+        return [
+            ("lower bound", f"{format_time(self.bound.time)}, {self.bound.kind}"),
+            ("", of_bound(self.efficiency)),
+            ("bus bandwidth", format_bandwidth(self.busbw_GBps * 1e9)),
+        ]
+
+
+def group_results(
+    topology: Topology,
+    cost: CostModel,
+    demands: Sequence[Collective],
+    times: Sequence[int],
+    bound: Bound,
+) -> tuple[GroupResult, ...]:
+    """One result a collective; `bound` is that of all together."""
+    if len(demands) == 1:
+        return (GroupResult(demands[0], times[0], bound),)
+    return tuple(
+        GroupResult(demand, time, lower_bound(topology, demand.chunks, cost, enough=time))
+        for demand, time in zip(demands, times, strict=True)
+    )
+
+
+def network_figures(topology: Topology) -> dict[str, Any]:
+    """What network it is, for machines."""
+    return {
+        "topology": topology.name,
+        "changes": list(topology.changes),
+        "npus": len(topology.members),
+        "switches": topology.switches,
+        "links": topology.links,
+    }

@@ -46,9 +46,14 @@ def own_algorithm(
     cost = cost or CostModel()
     free = choose_chunks or [False] * len(demands)
     found = _read(Path(path), demands, free).verified()
-    fitted = tuple(_fitted(path, *pair) for pair in _pairs(path, found, demands, free))
+    if len(found.demands) != len(demands):
+        raise InputError(
+            f"{path} is of {len(found.demands)} collectives, but {len(demands)} are asked for"
+        )
+    pairs = zip(found.demands, demands, free, strict=True)
+    fitted = tuple(_fitted(path, *pair) for pair in pairs)
     made = replace(found, demands=fitted, provenance={**found.provenance, "method": str(path)})
-    if found.timed and _is_same(found.topology, topology) and found.cost == cost:
+    if found.timed and _is_same(found.require_timing().topology, topology) and found.cost == cost:
         if fitted == found.demands:
             return made.on(topology)
         return simulate(made, order="plan").timed()
@@ -85,16 +90,6 @@ def _read(path: Path, demands: Sequence[Collective], free: Sequence[bool]) -> Im
     return found
 
 
-def _pairs(
-    path: str | Path, found: Algorithm, demands: Sequence[Collective], free: Sequence[bool]
-) -> list[tuple[Collective, Collective, bool]]:
-    if len(found.demands) != len(demands):
-        raise InputError(
-            f"{path} is of {len(found.demands)} collectives, but {len(demands)} are asked for"
-        )
-    return list(zip(found.demands, demands, free, strict=True))
-
-
 def _fitted(path: str | Path, there: Collective, asked: Collective, free: bool) -> Collective:
     """The file's collective with the size that is asked for."""
     if (there.kind, there.group, there.root) != (asked.kind, asked.group, asked.root):
@@ -118,10 +113,8 @@ def _named(demand: Collective) -> str:
     return f"{demand.kind} among NPUs {format_group(demand.group)}{root}"
 
 
-def _is_same(one: Topology | None, other: Topology) -> bool:
+def _is_same(one: Topology, other: Topology) -> bool:
     """Whether two networks are the same but for their names."""
-    if one is None:
-        return False
     plain = ("npus", "switches", "removed", "copying")
     columns = ("src", "dst", "bandwidth", "latency")
     return (

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from weft.algorithm import Algorithm
 from weft.bounds import Bound, demand_bound, lower_bound
@@ -91,27 +92,23 @@ def synthesize(
     def work(report: Tracker) -> Result:
         network = as_topology(topology)
         asked = demands_of(network, collective, size, group, root, relay, alignment)
-        demands, choose = _chunked(asked, chunks)
+        demands, choose = chunked(asked, chunks)
         began = time.perf_counter()
+        algorithm = made_by(
+            method,
+            network,
+            demands,
+            choose,
+            cost,
+            seed=seed,
+            trials=trials,
+            threads=threads,
+            progress=report,
+            scratch=None if scratch is None else Path(scratch),
+        )
         if is_file(method):
-            from weft.own import own_algorithm  # loads every format
-
-            algorithm = own_algorithm(method, network, demands, choose_chunks=choose, cost=cost)
-            made_by = {"seed": seed, "trials": trials, **algorithm.provenance}
-            algorithm = replace(algorithm, provenance=made_by)
-        else:
-            algorithm = produce(
-                network,
-                demands,
-                choose_chunks=choose,
-                cost=cost,
-                seed=seed,
-                trials=trials,
-                threads=threads,
-                progress=report,
-                method=method,
-                scratch=None if scratch is None else Path(scratch),
-            )
+            said = {"seed": seed, "trials": trials, **algorithm.provenance}
+            algorithm = replace(algorithm, provenance=said)
         seconds = time.perf_counter() - began
         report.enter("verifying")
         verdict = verify(algorithm, progress=report)
@@ -119,6 +116,23 @@ def synthesize(
         return Result(algorithm, verdict, bound_of(algorithm), seconds)
 
     return run(work, progress)
+
+
+def made_by(
+    method: str,
+    topology: Topology,
+    demands: Sequence[Collective],
+    choose_chunks: Sequence[bool],
+    cost: CostModel,
+    **search: Any,
+) -> Algorithm:
+    """What a planner makes of the demands, or what a file has for them."""
+    if is_file(method):
+        from weft.own import own_algorithm  # loads every format
+
+        return own_algorithm(method, topology, demands, choose_chunks=choose_chunks, cost=cost)
+    how = {"method": method, "choose_chunks": choose_chunks, "cost": cost, **search}
+    return produce(topology, demands, **how)
 
 
 def demands_of(
@@ -141,7 +155,7 @@ def demands_of(
     return [collective] if isinstance(collective, Collective) else list(collective)
 
 
-def _chunked(
+def chunked(
     demands: Sequence[Collective], chunks: int | Sequence[int | None] | None
 ) -> tuple[list[Collective], list[bool]]:
     """The demands cut as asked, and for each whether its number of chunks is to be chosen."""
@@ -150,10 +164,8 @@ def _chunked(
     counts = list(chunks) if isinstance(chunks, Sequence) else [chunks] * len(demands)
     if len(counts) != len(demands):
         raise InputError(f"there are {len(counts)} chunk counts for {len(demands)} collectives")
-    cut = [
-        replace(demand, chunks_per_share=1 if count is None else count)
-        for demand, count in zip(demands, counts, strict=True)
-    ]
+    given = [1 if count is None else count for count in counts]
+    cut = [replace(one, chunks_per_share=k) for one, k in zip(demands, given, strict=True)]
     return cut, [count is None for count in counts]
 
 

@@ -17,6 +17,9 @@ COMMANDS = (
 )
 
 
+_SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
+
+
 class _Commands(click.Group):
     """Subcommands, each of which is the function of that name in its module, loaded when used."""
 
@@ -30,7 +33,7 @@ class _Commands(click.Group):
         return command
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings=_SETTINGS)
 @click.version_option(package_name="weft")
 def cli() -> None:
     """Synthesize the collective algorithm that fits your network, proved and bounded."""

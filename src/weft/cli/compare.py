@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -11,14 +11,13 @@ from weft.cli.demands import DemandOptions, swept_options
 from weft.cli.options import (
     NetworkOptions,
     alignment_option,
+    check_given,
+    option,
     search_options,
-    topology_options,
+    topology_argument,
 )
 from weft.cli.printing import json_option, say_json
-
-if TYPE_CHECKING:
-    from weft.comparison import Comparison
-    from weft.progress import Tracker
+from weft.errors import InputError
 
 
 class _Compare(click.Command):
@@ -34,37 +33,29 @@ class _Compare(click.Command):
 
 
 @click.command(cls=_Compare)
-@topology_options("TOPOLOGY")
+@topology_argument("TOPOLOGY")
 @swept_options
-@click.option(
-    "--against",
-    metavar="NAME|FILE,...",
-    help="Classical algorithms to compare with, and files with your own; by default all classical "
+@option(
+    "--against NAME|FILE,...",
+    "Classical algorithms to compare with, and files with your own; by default all classical "
     "ones that know COLLECTIVE.",
 )
 @search_options
 @alignment_option
-@click.option("--busbw", is_flag=True, help="Print bus bandwidths in GB/s instead of times.")
-@click.option("--csv", "table", metavar="FILE", help="Write a line for each size and algorithm.")
-@click.option(
-    "--plot",
-    metavar="FILE",
-    help="Draw bus bandwidth over size, as .svg, .png or .pdf (weft[plot]).",
-)
+@option("--busbw", "Print bus bandwidths in GB/s instead of times.", is_flag=True)
+@option("--csv FILE", "Write a line for each size and algorithm.", name="table")
+@option("--plot FILE", "Draw bus bandwidth over size, as .svg, .png or .pdf (weft[plot]).")
 @json_option
 def compare(
     network: NetworkOptions,
     demands: DemandOptions,
     against: str | None,
-    seed: int,
-    threads: int | None,
-    latency_model: str,
-    switching: str,
     alignment: str,
     busbw: bool,
     table: str | None,
     plot: str | None,
     as_json: bool,
+    **search: Any,
 ) -> None:
     """Compare Weft's algorithm for COLLECTIVE on TOPOLOGY with classical ones, at several sizes.
 
@@ -85,9 +76,11 @@ def compare(
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
     from weft.cli.comparison import print_comparison
+    from weft.comparison import Comparison
     from weft.comparison import compare as run
     from weft.comparison.files import csv_of, picture_of
     from weft.documents import new_file
+    from weft.progress import Tracker
     from weft.units import parse_size
 
     _check_files(table, plot)
@@ -96,16 +89,8 @@ def compare(
 
     def work(report: Tracker) -> Comparison:
         topology = network.load()
-        return run(
-            topology,
-            demands.sweep(topology, align),
-            against=names,
-            seed=seed,
-            threads=threads,
-            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
-            switching=switching,  # type: ignore[arg-type]
-            progress=report,
-        )
+        plans = demands.sweep(topology, align)
+        return run(topology, plans, against=names, progress=report, **search)
 
     comparison = progress.run("comparing", work)
     files = {table: csv_of(comparison)} if table is not None else {}
@@ -125,11 +110,9 @@ def _check_files(table: str | None, plot: str | None) -> None:
     """Say that a file cannot be written before the work, not after it."""
     from weft.comparison.files import check_picture
     from weft.documents import check_new_file
-    from weft.errors import InputError
 
-    for option, path in (("--csv", table), ("--plot", plot)):
-        if path == "":
-            raise InputError(f"{option} is empty; give the file to write")
+    check_given(table, "--csv", "file")
+    check_given(plot, "--plot", "file")
     if table is not None and plot is not None and Path(table) == Path(plot):
         raise InputError(f"--csv and --plot both name {table}")
     if table is not None:

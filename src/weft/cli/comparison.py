@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.printing import cell
-from weft.cli.report import print_whole
+from weft.cli.tables import print_whole
 from weft.comparison import Comparison, Row, Run
 from weft.comparison.model import WEFT, Outcome
 from weft.units import format_size, format_time
@@ -22,8 +22,9 @@ _GAP = 3  # between columns
 def print_comparison(comparison: Comparison, files: list[str], *, busbw: bool) -> None:
     """Print the figures for people: as many sizes side by side as fit."""
     console = Console()
-    labels = _labels(comparison)
-    columns = [_column(comparison, row, busbw=busbw) for row in comparison.rows]
+    shown = [_column(comparison, row, busbw=busbw) for row in comparison.rows]
+    labels = [label for label, _ in shown[0]]
+    columns = [[text for _, text in column] for column in shown]
     widest = max(len(cell) for column in columns for cell in column)
     room = console.width - max(map(len, labels)) - _GAP
     each = max(1, room // (widest + _GAP))
@@ -37,28 +38,21 @@ def print_comparison(comparison: Comparison, files: list[str], *, busbw: bool) -
         console.print(cell(f"saved in {file}"), soft_wrap=True)
 
 
-def _labels(comparison: Comparison) -> list[str]:
-    """What the rows are, the heading first."""
-    together = len(comparison.groups) > 1
-    shown = ["size", "lower bound", WEFT, *comparison.names, "speed-up", "of the bound", "method"]
-    return [*shown, "each alone", "together"] if together else shown
-
-
-def _column(comparison: Comparison, row: Row, *, busbw: bool) -> list[Text]:
-    """One size, in the order of `_labels`."""
+def _column(comparison: Comparison, row: Row, *, busbw: bool) -> list[tuple[str, Text]]:
+    """One size, its heading first: what each row is, and what is in it."""
     bound = f"{row.bound_busbw_GBps:.4g}" if busbw else format_time(row.bound)
-    reached = row.weft.time / row.bound if row.bound else 1.0
     outcomes = [(WEFT, row.weft), *((name, row.baselines[name]) for name in comparison.names)]
     cells = [
-        cell(format_size(row.size)),
-        cell(bound),
-        *(_cell(found, busbw=busbw, best=name == row.winner) for name, found in outcomes),
-        cell(_times(row.speedup)),
-        cell(_times(reached)),
-        cell(row.weft.method),
+        ("size", cell(format_size(row.size))),
+        ("lower bound", cell(bound)),
+        *((name, _cell(run, busbw=busbw, best=name == row.winner)) for name, run in outcomes),
+        ("speed-up", cell(_times(row.speedup))),
+        ("of the bound", cell(_times(row.weft.time / row.bound if row.bound else 1.0))),
+        ("method", cell(row.weft.method)),
     ]
     if len(comparison.groups) > 1:
-        cells += [_cell(row.alone, busbw=busbw, best=False), cell(_times(row.gain))]
+        alone = _cell(row.alone, busbw=busbw, best=False)
+        cells += [("each alone", alone), ("together", cell(_times(row.gain)))]
     return cells
 
 

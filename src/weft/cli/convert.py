@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
+from weft.cli.options import option
 from weft.cli.printing import json_option, say, say_json
-
-if TYPE_CHECKING:
-    from weft.api import Converted
-    from weft.progress import Tracker
 
 
 class _Convert(click.Command):
@@ -41,7 +38,7 @@ class _Convert(click.Command):
 @click.command(cls=_Convert)
 @input_options("IN")
 @click.argument("output", metavar="OUT")
-@click.option("--to", metavar="FORMAT", help="Format of OUT, instead of what its suffix asks for.")
+@option("--to FORMAT", "Format of OUT, instead of what its suffix asks for.")
 @json_option
 def convert(
     source: InputOptions,
@@ -73,23 +70,12 @@ def convert(
 
     began = time.perf_counter()
     target = format_for(Path(output), to)
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     target.check_options(given)
     given = {name: target.options[name].parse(value) for name, value in given.items()}
-    hints = source.hints()
-
-    def work(report: Tracker) -> Converted:
-        return run(
-            source.path,
-            output,
-            read_as=source.kind,
-            write_as=to,
-            hints=hints,
-            options=given,
-            progress=report,
-        )
-
-    done = progress.run("reading", work)
+    how: dict[str, Any] = {"read_as": source.kind, "write_as": to, "hints": source.hints()}
+    how["options"] = given
+    done = progress.run("reading", lambda report: run(source.path, output, progress=report, **how))
     seconds = time.perf_counter() - began
     if as_json:
         paths = {"path": source.path, "output": output}

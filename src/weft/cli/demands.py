@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from weft.cli.options import gathered, given, option
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ class DemandOptions:
     """Collectives as the command line names them."""
 
     collective: str | None
-    size: str | None
     chunks: str | None
     root: int | None
     group: tuple[str, ...]
@@ -34,6 +33,7 @@ class DemandOptions:
     to: str | None
     pattern: str | None
     plan: str | None
+    size: str | None = None
     sizes: str | None = None
 
     def sweep(self, topology: Topology, alignment: int) -> list[Plan]:
@@ -68,10 +68,9 @@ class DemandOptions:
 
     def _check_alone(self) -> None:
         """A plan says all itself."""
-        for name, value in vars(self).items():
-            given = value is not None and value is not False and value != ()
-            if given and name != "plan":
-                word = "COLLECTIVE" if name == "collective" else f"--{name.replace('_', '-')}"
+        for flag in given(self):
+            if flag != "--plan":
+                word = "COLLECTIVE" if flag == "--collective" else flag
                 raise InputError(f"--plan says what each group does; leave out {word}")
 
     def _groups(self, topology: Topology) -> Sequence[Sequence[int]]:
@@ -115,106 +114,46 @@ class DemandOptions:
         }
 
 
-_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
-
-
-def demand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add a collective and its options; the command gets them as `demands`."""
-    size = click.option("--size", metavar="SIZE", help="Largest buffer on an NPU: 64MiB, 1GB.")
-    return _with_demands(size, command)
-
-
-def swept_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The same with several sizes, for `DemandOptions.sweep`."""
-    sizes = click.option(
-        "--sizes",
-        metavar="SIZES",
-        help="Largest buffers on an NPU: 1KiB:1GiB (the default) by a factor of 4, 1KiB:1GiB:2 by "
-        "another, or a list such as 64KiB,1MiB.",
-    )
-    return _with_demands(sizes, command)
-
-
-def _with_demands(size_option: _Decorator, command: Callable[..., None]) -> Callable[..., None]:
-    @click.argument("collective", required=False)
-    @size_option
-    @click.option(
-        "--chunks",
-        metavar="K",
-        help="Chunks each NPU's share is cut in (All-to-All: each pair's part); auto by default.",
-    )
-    @click.option(
-        "--root", type=int, metavar="NPU", help="For rooted patterns; the first by default."
-    )
-    @click.option(
-        "--group",
-        multiple=True,
-        metavar="NPUS",
-        help="Who takes part, in order of rank: 0-7, 0,8,16, 0-56:8; all by default. Repeated: "
+_OPTIONS = (
+    option(
+        "--chunks K",
+        "Chunks each NPU's share is cut in (All-to-All: each pair's part); auto by default.",
+    ),
+    option("--root NPU", "For rooted patterns; the first by default.", type=int),
+    option(
+        "--group NPUS",
+        "Who takes part, in order of rank: 0-7, 0,8,16, 0-56:8; all by default. Repeated: "
         "several groups at once.",
-    )
-    @click.option(
-        "--parallel",
-        metavar="NAME=N,...",
-        help="A parallel layout of all NPUs, the first dimension varying fastest: tp=8,dp=8.",
-    )
-    @click.option(
-        "--along",
-        metavar="NAME,...",
-        help="The dimensions of the layout that communicate, in all their groups at once.",
-    )
-    @click.option(
-        "--no-relay", is_flag=True, help="NPUs outside a group must not pass its chunks on."
-    )
-    @click.option(
-        "--matrix",
-        metavar="FILE",
-        help="For all-to-allv: sizes from each rank (row) to each, as CSV, YAML or JSON.",
-    )
-    @click.option("--to", metavar="RANKS", help="For permutation: where each rank sends, 1,0,3,2.")
-    @click.option(
-        "--pattern",
-        metavar="FILE",
-        help="For custom: a YAML or JSON list of moves (size, from, to, reduce).",
-    )
-    @click.option(
-        "--plan",
-        metavar="FILE",
-        help="Instead of COLLECTIVE: a YAML or JSON list of groups, each with its own.",
-    )
-    @functools.wraps(command)
-    def wrapped(
-        *,
-        collective: str | None,
-        chunks: str | None,
-        root: int | None,
-        group: tuple[str, ...],
-        parallel: str | None,
-        along: str | None,
-        no_relay: bool,
-        matrix: str | None,
-        to: str | None,
-        pattern: str | None,
-        plan: str | None,
-        size: str | None = None,
-        sizes: str | None = None,
-        **others: Any,
-    ) -> None:
-        demands = DemandOptions(
-            collective,
-            size,
-            chunks,
-            root,
-            group,
-            parallel,
-            along,
-            no_relay,
-            matrix,
-            to,
-            pattern,
-            plan,
-            sizes,
-        )
-        command(demands=demands, **others)
+        multiple=True,
+    ),
+    option(
+        "--parallel NAME=N,...",
+        "A parallel layout of all NPUs, the first dimension varying fastest: tp=8,dp=8.",
+    ),
+    option(
+        "--along NAME,...",
+        "The dimensions of the layout that communicate, in all their groups at once.",
+    ),
+    option("--no-relay", "NPUs outside a group must not pass its chunks on.", is_flag=True),
+    option(
+        "--matrix FILE",
+        "For all-to-allv: sizes from each rank (row) to each, as CSV, YAML or JSON.",
+    ),
+    option("--to RANKS", "For permutation: where each rank sends, 1,0,3,2."),
+    option("--pattern FILE", "For custom: a YAML or JSON list of moves (size, from, to, reduce)."),
+    option(
+        "--plan FILE", "Instead of COLLECTIVE: a YAML or JSON list of groups, each with its own."
+    ),
+)
+_COLLECTIVE = click.argument("collective", required=False)
+_SIZE = option("--size SIZE", "Largest buffer on an NPU: 64MiB, 1GB.")
+_SIZES = option(
+    "--sizes SIZES",
+    "Largest buffers on an NPU: 1KiB:1GiB (the default) by a factor of 4, 1KiB:1GiB:2 by "
+    "another, or a list such as 64KiB,1MiB.",
+)
 
-    return wrapped
+demand_options = gathered("demands", DemandOptions, _COLLECTIVE, _SIZE, *_OPTIONS)
+"""A collective and its options; the command gets them as `demands`."""
+swept_options = gathered("demands", DemandOptions, _COLLECTIVE, _SIZES, *_OPTIONS)
+"""The same with several sizes, for `DemandOptions.sweep`."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.options import NetworkOptions, optional_topology
-from weft.cli.printing import cell, json_option, say, say_json
+from weft.cli.options import NetworkOptions, check_given, option, topology_option
+from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
     from weft.export.astra_sim import Bundle
@@ -22,12 +22,10 @@ def export() -> None:
 
 @export.command("astra-sim")
 @input_options("ALGO")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
-@optional_topology("The network, if ALGO was made for none: mesh:8x8, h100:4, or a file.")
+@option("-o, --output DIR", "The folder to write.", required=True)
+@topology_option("The network, if ALGO was made for none: mesh:8x8, h100:4, or a file.")
 @json_option
-def astra_sim(
-    source: InputOptions, output: str, network: NetworkOptions | None, as_json: bool
-) -> None:
+def astra_sim(source: InputOptions, output: str, network: NetworkOptions, as_json: bool) -> None:
     """Write all that a run of ASTRA-sim needs for ALGO, an algorithm in any format Weft reads.
 
     DIR gets traces, a workload that calls the algorithm once, configurations, and run.sh, which
@@ -44,19 +42,17 @@ def astra_sim(
     from weft import formats
     from weft.cli import progress
     from weft.documents import check_replaceable
-    from weft.errors import InputError
     from weft.export.astra_sim import BUNDLE_NAME
     from weft.export.astra_sim import export as write
 
-    if not output:
-        raise InputError("--output is empty; give the folder to write")
+    check_given(output)
     check_replaceable(Path(output), BUNDLE_NAME)
 
     hints = source.hints()
 
     def work(report: Tracker) -> Bundle:
         algorithm = formats.read(source.path, hints, kind=source.kind).verified(report)
-        topology = None if network is None else network.load()
+        topology = network.load_if_named()
         report.enter("writing")
         return write(algorithm, output, topology=topology, progress=report)
 
@@ -68,29 +64,19 @@ def astra_sim(
 
 
 def _print(bundle: Bundle) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from weft.cli.tables import print_facts
     from weft.units import format_size, format_time
 
-    table = Table(title=cell(bundle.folder), show_header=False)
-    for row in (
+    others = {"congestion-unaware": bundle.unaware, "ns-3": bundle.ns3}
+    times = {"planned time": bundle.planned_ns, "predicted time": bundle.predicted_ns}
+    rows = [
         ("run with", f"{bundle.folder}/run.sh PATH/{bundle.binary}"),
         ("network", bundle.network),
         ("ranks", f"{bundle.ranks:,}"),
         ("messages", f"{bundle.messages:,}, {format_size(bundle.bytes)} of traces"),
-        ("also for", ", ".join(_others(bundle)) or "no other backend"),
-    ):
-        table.add_row(*map(cell, row))
-    for name, time in (("planned", bundle.planned_ns), ("predicted", bundle.predicted_ns)):
-        if time is not None:
-            table.add_row(cell(f"{name} time"), cell(format_time(round(time * 1000))))
-    console = Console()
-    console.print(table)
+        ("also for", ", ".join(filter(others.get, others)) or "no other backend"),
+    ]
+    rows += [(name, format_time(round(ns * 1000))) for name, ns in times.items() if ns is not None]
+    print_facts(str(bundle.folder), rows)
     for note in bundle.notes:
         say(f"- {note}")
-
-
-def _others(bundle: Bundle) -> list[str]:
-    unaware = ["congestion-unaware"] if bundle.unaware else []
-    return unaware + (["ns-3"] if bundle.ns3 else [])

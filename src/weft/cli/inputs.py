@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from weft.cli.options import Decorator, gathered, option
 
 if TYPE_CHECKING:
     from weft.formats import Hints
@@ -49,43 +49,21 @@ class InputOptions:
         )
 
 
-def input_options(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def input_options(metavar: str) -> Decorator:
     """Add a file to read and options for what it may not say; the command gets them as `source`."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @click.argument("path", metavar=metavar)
-        @click.option(
-            "--from",
-            "kind",
-            metavar="FORMAT",
-            help="Its format, instead of finding out, such as chakra, msccl or table.",
-        )
-        @click.option(
-            "--collective", metavar="NAME", help="Which collective it is, if it does not say so."
-        )
-        @click.option("--size", metavar="SIZE", help="Largest buffer on an NPU, if not told by it.")
-        @click.option("--chunks", type=int, metavar="K", help="Chunks each share is cut in.")
-        @click.option(
-            "--group", metavar="NPUS", help="Who takes part, in order of rank; all by default."
-        )
-        @click.option("--root", type=int, metavar="NPU", help="For rooted patterns.")
-        @click.option("--pattern", metavar="FILE", help="For custom: a YAML or JSON list of moves.")
-        @functools.wraps(command)
-        def wrapped(
-            *,
-            path: str,
-            kind: str | None,
-            collective: str | None,
-            size: str | None,
-            chunks: int | None,
-            group: str | None,
-            root: int | None,
-            pattern: str | None,
-            **others: Any,
-        ) -> None:
-            source = InputOptions(path, kind, collective, size, chunks, group, root, pattern)
-            command(source=source, **others)
-
-        return wrapped
-
-    return decorate
+    return gathered(
+        "source",
+        InputOptions,
+        click.argument("path", metavar=metavar),
+        option(
+            "--from FORMAT",
+            "Its format, instead of finding out, such as chakra, msccl or table.",
+            name="kind",
+        ),
+        option("--collective NAME", "Which collective it is, if it does not say so."),
+        option("--size SIZE", "Largest buffer on an NPU, if not told by it."),
+        option("--chunks K", "Chunks each share is cut in.", type=int),
+        option("--group NPUS", "Who takes part, in order of rank; all by default."),
+        option("--root NPU", "For rooted patterns.", type=int),
+        option("--pattern FILE", "For custom: a YAML or JSON list of moves."),
+    )

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from weft.cli.options import NetworkOptions, method_option, required_topology, search_options
+from weft.cli.options import (
+    NetworkOptions,
+    check_given,
+    method_option,
+    option,
+    search_options,
+    topology_option,
+)
 from weft.cli.printing import json_option, say_json
-
-if TYPE_CHECKING:
-    from weft.progress import Tracker
-    from weft.workload import Lowering
 
 
 @click.command()
 @click.argument("workload", metavar="WORKLOAD")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
-@required_topology("The network: mesh:8x8, a file.")
-@click.option(
-    "--comm-group",
-    metavar="FILE",
-    help="Process groups as JSON; by default comm_group.json beside the traces, if it is there.",
+@option("-o, --output DIR", "The folder to write.", required=True)
+@topology_option("The network: mesh:8x8, a file.", required=True)
+@option(
+    "--comm-group FILE",
+    "Process groups as JSON; by default comm_group.json beside the traces, if it is there.",
 )
-@click.option("--only", metavar="NAME,...", help="Lower only these: all-reduce,all-gather.")
-@click.option("--min-size", default="0", metavar="SIZE", help="Lower nothing that is smaller.")
-@click.option("--chunks", metavar="K", help="Chunks each rank's share is cut in; auto by default.")
-@click.option("--no-relay", is_flag=True, help="Ranks outside a group must not pass chunks on.")
-@click.option(
-    "--apart", is_flag=True, help="Synthesize each group alone, not with those that do the same."
-)
+@option("--only NAME,...", "Lower only these: all-reduce,all-gather.")
+@option("--min-size SIZE", "Lower nothing that is smaller.", default="0")
+@option("--chunks K", "Chunks each rank's share is cut in; auto by default.")
+@option("--no-relay", "Ranks outside a group must not pass chunks on.", is_flag=True)
+@option("--apart", "Synthesize each group alone, not with those that do the same.", is_flag=True)
 @method_option
 @search_options
 @json_option
@@ -37,18 +37,12 @@ def lower(
     workload: str,
     output: str,
     network: NetworkOptions,
-    comm_group: str | None,
     only: str | None,
-    min_size: str,
     chunks: str | None,
     no_relay: bool,
     apart: bool,
-    method: str,
-    seed: int,
-    threads: int | None,
-    latency_model: str,
-    switching: str,
     as_json: bool,
+    **search: Any,
 ) -> None:
     """Replace the collectives of WORKLOAD by algorithms synthesized for the network.
 
@@ -66,13 +60,12 @@ def lower(
     from weft.cli import progress
     from weft.cli.report import print_lowering
     from weft.collective import parse_chunks
-    from weft.errors import InputError
-    from weft.workload import load_workload
+    from weft.progress import Tracker
+    from weft.workload import Lowering, load_workload
     from weft.workload import lower as lower_workload
     from weft.workload.splicing import check_output
 
-    if not output:
-        raise InputError("--output is empty; give the folder to write")
+    check_given(output)
 
     def work(report: Tracker) -> Lowering:
         traces = load_workload(workload)
@@ -80,18 +73,12 @@ def lower(
         lowering = lower_workload(
             traces,
             network.load(),
-            comm_group=comm_group,
             chunks=None if chunks is None else parse_chunks(chunks),
             only=() if only is None else [name.strip() for name in only.split(",")],
-            min_size=min_size,
             relay=not no_relay,
             together=not apart,
-            method=method,
-            seed=seed,
-            threads=threads,
-            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
-            switching=switching,  # type: ignore[arg-type]
             progress=report,
+            **search,
         )
         report.begin_step("writing")
         lowering.save(output)

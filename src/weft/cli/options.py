@@ -1,10 +1,10 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how a command gets several of them as one object."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,143 +14,126 @@ from weft.errors import InputError
 if TYPE_CHECKING:
     from weft.topology import Topology
 
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+
+
+def option(usage: str, help_text: str = "", *, name: str | None = None, **more: Any) -> Decorator:
+    """An option by how it is used, such as ``-o, --output FILE``; `name` is that of its value."""
+    flags, _, metavar = usage.replace(", -", ",-").partition(" ")
+    names = [*flags.split(","), name] if name else flags.split(",")
+    return click.option(*names, metavar=metavar or None, help=help_text or None, **more)
+
+
+def stacked(*options: Decorator) -> Decorator:
+    """Add options in this order."""
+    return lambda command: functools.reduce(lambda c, add: add(c), options[::-1], command)
+
+
+def gathered(name: str, kind: type, *options: Decorator) -> Decorator:
+    """Add options; the command gets them under one name, as an object with a field for each."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def wrapped(**values: Any) -> None:
+            own = [field.name for field in fields(kind) if field.name in values]
+            one = kind(**{field: values.pop(field) for field in own})
+            command(**{name: one}, **values)
+
+        return stacked(*options)(wrapped)
+
+    return decorate
+
+
+def given(options: object) -> list[str]:
+    """The flags among gathered options that were given."""
+    return [
+        f"--{name.replace('_', '-')}"
+        for name, value in vars(options).items()
+        if value is not None and value is not False and value != ()
+    ]
+
+
+def check_given(path: str | None, flag: str = "--output", what: str = "folder") -> None:
+    """Raise if the name of what is to be written is empty."""
+    if path == "":
+        raise InputError(f"{flag} is empty; give the {what} to write")
+
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """A network as the command line names it."""
+    """A network as the command line names it; no spec where none need be named."""
 
-    spec: str
+    spec: str | None
     bandwidth: str | None
     latency: str | None
     without_link: tuple[str, ...]
     without_npu: tuple[int, ...]
     degrade_link: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if self.spec is None and any(vars(self).values()):
+            raise InputError("options for links and NPUs go with --topology")
+
     def load(self) -> Topology:
         from weft.topology import load_topology
 
-        return load_topology(
-            self.spec,
-            self.bandwidth,
-            self.latency,
-            self.without_link,
-            self.without_npu,
-            self.degrade_link,
-        )
+        return load_topology(*vars(self).values())
+
+    def load_if_named(self) -> Topology | None:
+        return None if self.spec is None else self.load()
 
 
-_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
-
-
-alignment_option = click.option(
-    "--alignment",
-    default="16B",
-    metavar="SIZE",
-    show_default=True,
-    help="Chunk boundaries fall on multiples of this.",
+_NETWORK = (
+    option("--bandwidth RATE[,RATE...]", "Of all links, or one a dimension: 50GB/s."),
+    option("--latency TIME[,TIME...]", "α of all links, or one a dimension: 0.5us."),
+    option(
+        "--without-link A-B",
+        "A failed link, both ways; A>B for one way. May be repeated.",
+        multiple=True,
+    ),
+    option("--without-npu N", "A failed NPU; repeatable.", multiple=True, type=int),
+    option(
+        "--degrade-link A-B=SPEED",
+        "A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",
+        multiple=True,
+    ),
 )
-method_option = click.option(
-    "--method",
-    default="auto",
-    metavar="NAME|FILE",
-    show_default=True,
-    help="Use one method only: matching, rounds, symmetric, periodic, unicast, trees, "
+
+
+def topology_argument(metavar: str) -> Decorator:
+    """Add a network argument and its options; the command gets them as `network`."""
+    return gathered("network", NetworkOptions, click.argument("spec", metavar=metavar), *_NETWORK)
+
+
+def topology_option(help_text: str, *, required: bool = False) -> Decorator:
+    """Add --topology and its options; the command gets them as `network`."""
+    spec = option("--topology SPEC", help_text, name="spec", required=required)
+    return gathered("network", NetworkOptions, spec, *_NETWORK)
+
+
+alignment_option = option(
+    "--alignment SIZE", "Chunk boundaries fall on multiples of this.", default="16B"
+)
+method_option = option(
+    "--method NAME|FILE",
+    "Use one method only: matching, rounds, symmetric, periodic, unicast, trees, "
     "steiner, or a classical algorithm that `weft compare --help` lists; or take the "
     "algorithm in a file.",
+    default="auto",
 )
-
-
-def search_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add what every search takes: a seed, threads and the cost model."""
-    options = (
-        click.option(
-            "--seed", type=int, default=0, show_default=True, help="Same seed, same result."
-        ),
-        click.option(
-            "--threads", type=int, help="By default one a core; never changes the result."
-        ),
-        click.option(
-            "--latency-model",
-            default="pipelined",
-            metavar="pipelined|blocking",
-            show_default=True,
-            help="Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
-        ),
-        click.option(
-            "--switching",
-            default="cut-through",
-            metavar="cut-through|store-and-forward",
-            show_default=True,
-            help="How a hop crosses switches.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def topology_options(metavar: str) -> _Decorator:
-    """Add a network argument and its options; the command gets them as `network`."""
-    return _with_network(click.argument("spec", metavar=metavar))
-
-
-def required_topology(help_text: str) -> _Decorator:
-    """Add --topology, which must be given, and its options; the command gets `network`."""
-    return _with_network(
-        click.option("--topology", "spec", metavar="SPEC", required=True, help=help_text)
-    )
-
-
-def optional_topology(help_text: str) -> _Decorator:
-    """Add --topology and its options; the command gets `network`, None if it is not given."""
-    return _with_network(click.option("--topology", "spec", metavar="SPEC", help=help_text))
-
-
-def _with_network(spec_parameter: _Decorator) -> _Decorator:
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @spec_parameter
-        @click.option(
-            "--bandwidth",
-            metavar="RATE[,RATE...]",
-            help="Of all links, or one a dimension: 50GB/s.",
-        )
-        @click.option(
-            "--latency", metavar="TIME[,TIME...]", help="α of all links, or one a dimension: 0.5us."
-        )
-        @click.option(
-            "--without-link",
-            multiple=True,
-            metavar="A-B",
-            help="A failed link, both ways; A>B for one way. May be repeated.",
-        )
-        @click.option(
-            "--without-npu", multiple=True, type=int, metavar="N", help="A failed NPU; repeatable."
-        )
-        @click.option(
-            "--degrade-link",
-            multiple=True,
-            metavar="A-B=SPEED",
-            help="A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",
-        )
-        @functools.wraps(command)
-        def wrapped(
-            *,
-            spec: str | None,
-            bandwidth: str | None,
-            latency: str | None,
-            without_link: tuple[str, ...],
-            without_npu: tuple[int, ...],
-            degrade_link: tuple[str, ...],
-            **others: Any,
-        ) -> None:
-            changes = (bandwidth, latency, without_link, without_npu, degrade_link)
-            network = None
-            if spec is not None:
-                network = NetworkOptions(spec, *changes)
-            elif any(changes):
-                raise InputError("options for links and NPUs go with --topology")
-            command(network=network, **others)
-
-        return wrapped
-
-    return decorate
+search_options = stacked(
+    option("--seed", "Same seed, same result.", default=0),
+    option("--threads", "By default one a core; never changes the result.", type=int),
+    option(
+        "--latency-model pipelined|blocking",
+        "Whether α occupies the link (blocking, as in TACOS) or not (as in ASTRA-sim).",
+        default="pipelined",
+    ),
+    option(
+        "--switching cut-through|store-and-forward",
+        "How a hop crosses switches.",
+        default="cut-through",
+    ),
+)
+"""What every search takes, by the names that the API has for it."""

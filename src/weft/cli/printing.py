@@ -12,6 +12,8 @@ from weft.quoting import brief, sentence
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from weft.judge import Verdict
+
 _MOST_LETTERS = 4000  # of a cell: all of a path
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
@@ -30,6 +32,14 @@ def say_json(figures: dict[str, Any]) -> None:
     import json
 
     click.echo(json.dumps(figures, indent=2).replace("\x7f", "\\u007f"))
+
+
+def say_verdict(path: str, verdict: Verdict, where: str = "", *, as_json: bool) -> None:
+    """Print what the judge says of the algorithm in a file."""
+    if as_json:
+        say_json({"path": path, **verdict.to_dict()})
+    else:
+        say(f"{path}: " + (f"verified{where}" if verdict else str(verdict.violation)))
 
 
 def wants_json() -> bool:

@@ -5,46 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-from weft.cli.printing import cell
-from weft.collective import Collective, format_group
-from weft.figures import GroupResult
+from weft.cli.tables import Rows, print_facts, print_rows, shown_group, shown_models, shown_time
+from weft.collective import Collective
+from weft.display import named
+from weft.figures import Grouped, GroupResult
 from weft.result import Result
 from weft.topology.links import titled
-from weft.units import PS_PER_US, format_size, format_time
+from weft.units import format_size, format_time
 
 if TYPE_CHECKING:
     from weft.workload import Lowering
 
 _MOST_GROUPS = 32
 _MOST_LETTERS = 24
-_WIDEST = 200
 
 
 def print_tables(result: Result, output: str | None, stored: int | None) -> None:
     """Print the figures for people; `stored` says how many bytes were saved in `output`."""
-    table = Table(title=cell(_title(result)), show_header=False)
-    for name, value in _rows(result):
-        table.add_row(cell(name), cell(value))
+    rows = _rows(result)
     if output is not None and stored is not None:
-        each = (
-            f", {stored / len(result.algorithm):.3g} B a transfer" if len(result.algorithm) else ""
-        )
-        table.add_row(cell("saved in"), cell(f"{output} ({format_size(stored)}{each})"))
-    console = Console()
-    console.print(table)
-    if len(result.groups) > 1:
-        print_whole(console, group_table(result.groups))
+        count = len(result.algorithm)
+        each = f", {stored / count:.3g} B a transfer" if count else ""
+        rows.append(("saved in", f"{output} ({format_size(stored)}{each})"))
+    kinds = [demand.kind for demand in result.algorithm.demands]
+    print_facts(f"{named(kinds)} on {result.topology.title}", rows)
+    print_groups(result.groups)
 
 
 def print_lowering(lowering: Lowering, output: str) -> None:
     """Print what became of a workload's collectives."""
     figures = lowering.to_dict()
-    title = titled(figures["topology"], figures["changes"])
-    table = Table(title=cell(f"{output}: lowered for {title}"), show_header=False)
     algorithms = figures["algorithms"]
     rows = [
         ("ranks", str(figures["ranks"])),
@@ -54,75 +44,58 @@ def print_lowering(lowering: Lowering, output: str) -> None:
     ]
     if figures["trace_count"] > figures["ranks"]:
         rows.append(("traces", f"{figures['trace_count']}, since NPUs without one relay"))
-    for row in rows:
-        table.add_row(*map(cell, row))
-    console = Console()
-    console.print(table)
+    print_facts(f"{output}: lowered for {titled(figures['topology'], figures['changes'])}", rows)
     if algorithms:
-        print_whole(console, _algorithm_table(algorithms))
-
-
-def _algorithm_table(algorithms: list[dict[str, Any]]) -> Table:
-    table = Table(title=cell("algorithms"), box=box.SIMPLE_HEAD)
-    names = ("collective", "groups", "comm_size", "uses", "time", "lower bound", "efficiency")
-    for name in names:
-        table.add_column(name, justify="left" if name in ("collective", "groups") else "right")
-    for figures in algorithms[:_MOST_GROUPS]:
-        groups = figures["groups"]
-        more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
-        cells = (
-            figures["collective"],
-            shortened(groups[0]["members"]) + more,
-            format_size(figures["comm_size_bytes"]),
-            f"{figures['uses']:,}",
-            format_time(figures["time_us"] * PS_PER_US),
-            format_time(figures["lower_bound_us"] * PS_PER_US),
-            f"{figures['efficiency']:.2%}",
+        print_rows(
+            "algorithms",
+            ("collective", "groups", "comm_size", "uses", "time", "lower bound", "efficiency"),
+            map(_algorithm_row, algorithms[:_MOST_GROUPS]),
+            words=("collective", "groups"),
+            more=len(algorithms) - _MOST_GROUPS,
         )
-        table.add_row(*map(cell, cells))
-    if len(algorithms) > _MOST_GROUPS:
-        table.caption = cell(f"and {len(algorithms) - _MOST_GROUPS} more: see --json")
-    return table
 
 
-def print_whole(console: Console, table: Table) -> None:
-    """Print a table as wide as it is: cells cut short would be worse than lines that wrap."""
-    wide = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
-    Console(width=max(console.width, wide)).print(table)
-
-
-def _title(result: Result) -> str:
-    demands = result.algorithm.demands
-    kinds = list(dict.fromkeys(demand.kind for demand in demands))
-    if len(kinds) > 1:
-        what = f"{len(demands)} collectives"
-    else:
-        what = kinds[0] + (f" in {len(demands)} groups" if len(demands) > 1 else "")
-    return f"{what} on {result.topology.title}"
-
-
-def _rows(result: Result) -> list[tuple[str, str]]:
-    figures = result.to_dict()
-    ideal = f"; {format_time(result.bound.ideal)} with any chunks"
-    models = f"{figures['latency_model']} α" + (
-        f", {figures['switching']}" if result.topology.switches else ""
+def _algorithm_row(figures: dict[str, Any]) -> tuple[str, ...]:
+    groups = figures["groups"]
+    more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
+    return (
+        figures["collective"],
+        _shortened(groups[0]["members"]) + more,
+        format_size(figures["comm_size_bytes"]),
+        f"{figures['uses']:,}",
+        shown_time(figures["time_us"]),
+        shown_time(figures["lower_bound_us"]),
+        f"{figures['efficiency']:.2%}",
     )
-    slowest = " in the slowest group" if len(result.groups) > 1 else ""
-    verified = "yes" if result.verified else f"NO: {result.verdict.violation}"
+
+
+def _rows(result: Result) -> Rows:
+    figures = result.to_dict()
+    models = shown_models(figures["latency_model"], figures["switching"], result.topology.switches)
     return [
         *_demand_rows(result),
         ("time", f"{format_time(result.algorithm.time)} ({models})"),
-        ("algorithm bandwidth", f"{result.algbw_GBps:.4g} GB/s{slowest}"),
-        ("bus bandwidth", f"{result.busbw_GBps:.4g} GB/s{slowest}"),
-        ("lower bound", f"{format_time(result.bound.time)} ({result.bound.kind})" + ideal),
-        ("efficiency", f"{result.efficiency:.2%} of the lower bound's speed"),
+        *speed_rows(result),
         ("transfers", f"{len(result.algorithm):,}"),
         ("synthesis", f"{result.synthesis_s:.3f} s ({figures['method']}, seed {figures['seed']})"),
-        ("verified", verified),
+        ("verified", "yes" if result.verified else f"NO: {result.verdict.violation}"),
     ]
 
 
-def _demand_rows(result: Result) -> list[tuple[str, str]]:
+def speed_rows(done: Grouped) -> Rows:
+    """Bandwidths, and how near the lower bound they are."""
+    slowest = " in the slowest group" if len(done.groups) > 1 else ""
+    bound = done.bound
+    kind = f"({bound.kind}); {format_time(bound.ideal)} with any chunks"
+    return [
+        ("algorithm bandwidth", f"{done.algbw_GBps:.4g} GB/s{slowest}"),
+        ("bus bandwidth", f"{done.busbw_GBps:.4g} GB/s{slowest}"),
+        ("lower bound", f"{format_time(bound.time)} {kind}"),
+        ("efficiency", f"{done.efficiency:.2%} of the lower bound's speed"),
+    ]
+
+
+def _demand_rows(result: Result) -> Rows:
     """What was asked for, where there is one group; several have rows of their own."""
     if len(result.groups) > 1:
         return []
@@ -136,33 +109,35 @@ def _demand_rows(result: Result) -> list[tuple[str, str]]:
     return rows
 
 
-def group_table(groups: tuple[GroupResult, ...]) -> Table:
-    table = Table(title=cell("groups"), box=box.SIMPLE_HEAD)
-    for name in ("NPUs", "collective", "size", "chunks", "time", "lower bound", "efficiency"):
-        table.add_column(name, justify="left" if name in ("NPUs", "collective") else "right")
-    for group in groups[:_MOST_GROUPS]:
-        demand = group.collective
-        cells = (
-            _members(demand),
-            demand.kind,
-            format_size(demand.size),
-            str(demand.chunks_per_share),
-            format_time(group.time),
-            format_time(group.bound.time),
-            f"{group.efficiency:.2%}",
+def print_groups(groups: Sequence[GroupResult]) -> None:
+    """Print a row a group, if there are several."""
+    if len(groups) > 1:
+        print_rows(
+            "groups",
+            ("NPUs", "collective", "size", "chunks", "time", "lower bound", "efficiency"),
+            map(_group_row, groups[:_MOST_GROUPS]),
+            words=("NPUs", "collective"),
+            more=len(groups) - _MOST_GROUPS,
         )
-        table.add_row(*map(cell, cells))
-    if len(groups) > _MOST_GROUPS:
-        table.caption = cell(f"and {len(groups) - _MOST_GROUPS} more: see --json")
-    return table
+
+
+def _group_row(group: GroupResult) -> tuple[str, ...]:
+    demand = group.collective
+    return (
+        _members(demand),
+        demand.kind,
+        format_size(demand.size),
+        str(demand.chunks_per_share),
+        format_time(group.time),
+        format_time(group.bound.time),
+        f"{group.efficiency:.2%}",
+    )
 
 
 def _members(demand: Collective) -> str:
-    return shortened(demand.group) + ("" if demand.relay else ", no relays")
+    return _shortened(demand.group) + ("" if demand.relay else ", no relays")
 
 
-def shortened(group: Sequence[int]) -> str:
-    text = format_group(group)
-    if len(text) > _MOST_LETTERS:  # no item alone is that long
-        text = f"{text[: text.rindex(',', 0, _MOST_LETTERS)]},... ({len(group)})"
-    return text
+def _shortened(group: Sequence[int]) -> str:
+    text = shown_group(group, _MOST_LETTERS)
+    return f"{text} ({len(group)})" if text.endswith("...") else text

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
+from weft.cli.options import option
 from weft.cli.printing import json_option, say_json
-
-if TYPE_CHECKING:
-    from weft.algorithm import Activity
-    from weft.progress import Tracker
 
 
 @click.command()
 @input_options("ALGO")
-@click.option(
-    "--npu",
-    "npus",
+@option(
+    "--npu N",
+    "Also what this NPU sends and receives; may be repeated.",
+    name="npus",
     type=int,
     multiple=True,
-    metavar="N",
-    help="Also what this NPU sends and receives; may be repeated.",
 )
-@click.option(
-    "--limit", type=int, default=40, show_default=True, help="Transfers to list for an NPU."
-)
+@option("--limit", "Transfers to list for an NPU.", default=40)
 @json_option
 def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool) -> None:
     """Say what the algorithm in ALGO is and, with --npu, what an NPU sends and receives in it.
@@ -44,6 +39,8 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
     from weft.api import load
     from weft.cli import progress
     from weft.errors import InputError
+    from weft.formats.conversion import size_of
+    from weft.progress import Tracker
 
     if limit < 0:
         raise InputError(f"--limit is {limit}; expected 0 or more")
@@ -51,7 +48,9 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
 
     def work(report: Tracker) -> tuple[dict[str, Any], list[Activity]]:
         algorithm = load(source.path, hints, kind=source.kind, progress=report)
-        facts = described(algorithm) | {"stored_bytes": _stored(source.path)}
+        # None where only the beginning of the files' names is given.
+        stored = size_of(Path(source.path)) if Path(source.path).exists() else None
+        facts = described(algorithm) | {"stored_bytes": stored}
         return facts, [Activity.of(algorithm, npu) for npu in npus]
 
     facts, activities = progress.run("reading", work)
@@ -59,17 +58,9 @@ def show(source: InputOptions, npus: tuple[int, ...], limit: int, as_json: bool)
         shown = [activity.to_dict(limit) for activity in activities]
         say_json({"path": source.path, **facts, "activities": shown})
     else:
-        from weft.cli.activity_report import print_activity, print_facts
+        from weft.cli.activity_report import facts_of, print_activity
+        from weft.cli.tables import print_facts
 
-        print_facts(source.path, facts)
+        print_facts(source.path, facts_of(facts))
         for activity in activities:
             print_activity(activity, limit)
-
-
-def _stored(source: str) -> int | None:
-    """Bytes on disk; None where only the beginning of the files' names is given."""
-    from pathlib import Path
-
-    from weft.formats.conversion import size_of
-
-    return size_of(Path(source)) if Path(source).exists() else None

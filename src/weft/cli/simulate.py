@@ -2,68 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.options import NetworkOptions, optional_topology
-from weft.cli.printing import json_option, say, say_json
-from weft.cli.trace_runs import (
-    TraceOptions,
-    are_traces,
-    check_options,
-    run_traces,
-    trace_options,
-)
+from weft.cli.options import NetworkOptions, given, option, topology_option
+from weft.cli.printing import json_option, say_json, say_verdict
+from weft.cli.trace_runs import TraceOptions, are_traces, check_options, run_traces, trace_options
 from weft.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from weft.engine import Report
-    from weft.judge import Verdict
-    from weft.progress import Tracker
-    from weft.replay import TraceRun
 
 
 @click.command()
 @input_options("PATH")
-@optional_topology("Run it on this network; by default an algorithm's own.")
-@click.option(
-    "--order",
-    metavar="plan|fifo",
-    help="Links carry rows in the planned order, or first come first served. By default as planned "
+@topology_option("Run it on this network; by default an algorithm's own.")
+@option(
+    "--order plan|fifo",
+    "Links carry rows in the planned order, or first come first served. By default as planned "
     "where there is a plan for the network.",
 )
-@click.option(
-    "--reducer", metavar="RATE", help="How fast an NPU adds: 100GB/s. By default in no time."
+@option("--reducer RATE", "How fast an NPU adds: 100GB/s. By default in no time.")
+@option(
+    "--latency-model pipelined|blocking",
+    "Whether α occupies the link; by default as the algorithm has it, or pipelined.",
 )
-@click.option(
-    "--latency-model",
-    metavar="pipelined|blocking",
-    help="Whether α occupies the link; by default as the algorithm has it, or pipelined.",
-)
-@click.option(
-    "--switching",
-    metavar="cut-through|store-and-forward",
-    help="How a hop crosses switches; by default as the algorithm has it, or cut-through.",
+@option(
+    "--switching cut-through|store-and-forward",
+    "How a hop crosses switches; by default as the algorithm has it, or cut-through.",
 )
 @trace_options
-@click.option(
-    "--trace", metavar="FILE", help="Write a timeline for Perfetto: a .json or .json.gz file."
-)
+@option("--trace FILE", "Write a timeline for Perfetto: a .json or .json.gz file.")
 @json_option
 def simulate(
     source: InputOptions,
-    network: NetworkOptions | None,
-    order: str | None,
-    reducer: str | None,
-    latency_model: str | None,
-    switching: str | None,
+    network: NetworkOptions,
     traces: TraceOptions,
     trace: str | None,
     as_json: bool,
+    **how: str | None,
 ) -> None:
     """Run an algorithm or a workload on a network, and report what decides its time.
 
@@ -84,86 +61,51 @@ def simulate(
       weft simulate step --topology mesh:4x4
       weft simulate bundle/algorithm --astra-sim bundle/network.yml
     """  # noqa: D301 - click reads the control character
+    from weft.api import simulate as run
     from weft.cli import progress
+    from weft.cli.run_report import print_run
+    from weft.cli.trace_report import print_trace_run
+    from weft.engine import Report
+    from weft.judge import WrongAlgorithmError
+    from weft.progress import Tracker
+    from weft.replay import TraceRun, timeline_of, trace_timeline_of
 
     target = None if trace is None else _checked(trace, source.path)
     as_traces = are_traces(source, traces)
     if as_traces:
-        only = {"--order": order, "--reducer": reducer}
-        models = {"--latency-model": latency_model, "--switching": switching}
-        check_options(source, network, traces, only, models)
-    elif traces.given():
-        raise InputError(f"{traces.given()} is for traces, but {source.path} is an algorithm")
+        check_options(source, network, traces, how)
+    elif given(traces):
+        raise InputError(f"{given(traces)[0]} is for traces, but {source.path} is an algorithm")
 
-    def work(report: Tracker) -> Report | TraceRun | Verdict:
-        models = {"latency_model": latency_model, "switching": switching}
+    def work(report: Tracker) -> Report | TraceRun:
         if as_traces:
-            return run_traces(source, network, traces, models, report)
-        return _run(source, network, {**models, "order": order, "reducer": reducer}, report)
+            return run_traces(source, network, traces, how, report)
+        asked: dict[str, Any] = {"hints": source.hints(), "kind": source.kind, **how}
+        return run(source.path, network.load_if_named(), progress=report, **asked)
 
-    done = progress.run("simulating", work)
-    if not _report(done, source.path, target, as_json=as_json):
-        raise click.exceptions.Exit(1)
-
-
-def _run(
-    source: InputOptions,
-    network: NetworkOptions | None,
-    how: dict[str, str | None],
-    report: Tracker,
-) -> Report | Verdict:
-    """Run an algorithm, unless it is wrong."""
-    from weft.api import simulate
-    from weft.judge import WrongAlgorithmError
-
-    hints = source.hints()
-    topology = None if network is None else network.load()
     try:
-        return simulate(
-            source.path,
-            topology,
-            hints=hints,
-            kind=source.kind,
-            progress=report,
-            **how,  # type: ignore[arg-type]  # checked there
-        )
+        done = progress.run("simulating", work)
     except WrongAlgorithmError as error:
         if error.verdict is None:
             raise
-        return error.verdict
-
-
-def _report(
-    done: Report | TraceRun | Verdict, source: str, target: Path | None, *, as_json: bool
-) -> bool:
-    """Print what came of a run, and write its timeline; says whether all is right."""
-    from weft.cli.run_report import print_run
-    from weft.cli.trace_report import print_trace_run
-    from weft.engine import Report
-    from weft.replay import TraceRun, timeline_of, trace_timeline_of
-
-    if not isinstance(done, Report | TraceRun):
-        if as_json:
-            say_json({"path": source, **done.to_dict()})
-        else:
-            say(f"{source}: {done.violation}")
-        return False
+        say_verdict(source.path, error.verdict, as_json=as_json)
+        raise click.exceptions.Exit(1) from None
     if target is not None:
         drawn = timeline_of(done.run) if isinstance(done, Report) else trace_timeline_of(done)
         drawn.save(target)  # in the main thread, so that an interrupt reaches it
     if as_json:
-        say_json({"path": source, **done.to_dict()})
+        say_json({"path": source.path, **done.to_dict()})
     elif isinstance(done, Report):
-        print_run(done, source, target)
+        print_run(done, source.path, target)
     else:
         print_trace_run(done, target)
-    return isinstance(done, Report) or done.finished
+    if not isinstance(done, Report) and not done.finished:
+        raise click.exceptions.Exit(1)
 
 
 def _checked(trace: str, source: str) -> Path:
     """The timeline's path; raise before the work if it cannot be written."""
     import os
-    from pathlib import Path
 
     from weft.documents import check_new_file
     from weft.formats.perfetto import check_name

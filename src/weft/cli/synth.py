@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,16 +11,16 @@ from weft.cli.demands import DemandOptions, demand_options
 from weft.cli.options import (
     NetworkOptions,
     alignment_option,
+    check_given,
     method_option,
+    option,
     search_options,
-    topology_options,
+    topology_argument,
 )
 from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from weft.collective import Plan
+    from weft.formats import Format
     from weft.progress import Tracker
     from weft.result import Result
 
@@ -35,34 +36,25 @@ class _Synth(click.Command):
 
 
 @click.command(cls=_Synth)
-@topology_options("TOPOLOGY")
+@topology_argument("TOPOLOGY")
 @demand_options
 @search_options
-@click.option(
-    "--trials", type=int, default=1, show_default=True, help="Seeds to try; the best is kept."
-)
+@option("--trials", "Seeds to try; the best is kept.", default=1)
 @alignment_option
 @method_option
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR|FILE",
-    help="Save as a folder of Chakra execution traces, or in the format that the suffix names: "
+@option(
+    "-o, --output DIR|FILE",
+    "Save as a folder of Chakra execution traces, or in the format that the suffix names: "
     ".weft (a compact store), .xml (MSCCL-XML), .csv, .json (a table).",
 )
 @json_option
 def synth(
     network: NetworkOptions,
     demands: DemandOptions,
-    seed: int,
-    trials: int,
-    threads: int | None,
-    latency_model: str,
-    switching: str,
     alignment: str,
-    method: str,
     output: str | None,
     as_json: bool,
+    **search: Any,
 ) -> None:
     """Synthesize the algorithm for COLLECTIVE on TOPOLOGY; verify it; bound it.
 
@@ -88,80 +80,57 @@ def synth(
       weft synth mesh:100x100 all-gather --size 10GiB --chunks 1 -o all-gather.weft
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
-    from weft.synthesis import synthesize
+    from weft.documents import link_target
+    from weft.synthesis import chunked, synthesize
     from weft.units import parse_size
 
-    target = None if output is None else _Output(output)
+    check_given(output, what="folder or the file")
+    target = None if output is None else Path(output)
+    kind = None if target is None else _format(target)
     align = parse_size(alignment)
 
     def work(report: Tracker) -> Result:
         topology = network.load()
         plan = demands.load(topology, align)
-        if target is not None:
-            target.check_demands(plan)
+        if kind is not None:
+            kind.check_demands(chunked(plan.collectives, plan.chunks)[0])
         result = synthesize(
             topology,
             plan.collectives,
             chunks=plan.chunks,
-            seed=seed,
-            trials=trials,
-            threads=threads,
-            latency_model=latency_model,  # type: ignore[arg-type]  # checked by CostModel
-            switching=switching,  # type: ignore[arg-type]
             progress=report,
-            method=method,
-            scratch=None if target is None else target.folder,
+            scratch=None if target is None else link_target(target).parent,
+            **search,
         )
         if target is not None:
             report.enter("writing")
-            result.save(target.path)
+            result.save(target)
         return result
 
     result = progress.run("reading", work)
-    stored = None if target is None else target.bytes()
+    stored = None if target is None else _stored(target)
     if as_json:
         say_json(result.to_dict() | {"output": output, "stored_bytes": stored})
     else:
         from weft.cli.report import print_tables  # after the work: brings tables and colours
 
         print_tables(result, output, stored)
-        if target is not None and target.format.namesakes:
-            say(target.format.described(target.path))
+        if kind is not None and kind.namesakes:
+            say(kind.described(target or ""))
     if not result.verified:
         raise click.exceptions.Exit(1)
 
 
-class _Output:
-    """Where the algorithm is saved; what cannot work is said before the work, not after it."""
+def _format(target: Path) -> Format:
+    """The format to write; what cannot work is said before the work, not after it."""
+    from weft.formats import format_for  # many modules, and not always needed
 
-    def __init__(self, said: str) -> None:
-        from pathlib import Path
+    kind = format_for(target)
+    kind.check_target(target)
+    return kind
 
-        from weft.errors import InputError
-        from weft.formats import format_for
 
-        if not said:
-            raise InputError("--output is empty; give the folder or the file to write")
-        self.path = Path(said)
-        self.format = format_for(self.path)
-        self.format.check_target(self.path)
+def _stored(target: Path) -> int:
+    from weft.formats.conversion import size_of
 
-    @property
-    def folder(self) -> Path:
-        """The folder in which it comes to lie."""
-        from weft.documents import link_target
-
-        return link_target(self.path).parent
-
-    def check_demands(self, plan: Plan) -> None:
-        """Raise if the format surely cannot hold what these collectives take."""
-        from dataclasses import replace
-
-        pairs = zip(plan.collectives, plan.chunks, strict=True)
-        self.format.check_demands([replace(one, chunks_per_share=cut or 1) for one, cut in pairs])
-
-    def bytes(self) -> int:
-        """How many were written."""
-        from weft.formats.conversion import size_of
-
-        return size_of(self.path)
+    return size_of(target)

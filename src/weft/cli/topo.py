@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.options import NetworkOptions, topology_options
-from weft.cli.printing import cell, json_option, say_json
+from weft.cli.options import NetworkOptions, option, topology_argument
+from weft.cli.printing import json_option, say_json
 
 if TYPE_CHECKING:
     from weft.progress import Tracker
@@ -20,8 +20,8 @@ def topo() -> None:
 
 
 @topo.command()
-@topology_options("SPEC")
-@click.option("-o", "--output", metavar="FILE", help="Write the network as .yaml or .json.")
+@topology_argument("SPEC")
+@option("-o, --output FILE", "Write the network as .yaml or .json.")
 @json_option
 def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
@@ -43,39 +43,26 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     if as_json:
         say_json(summary.to_dict())
     else:
-        _print_table(summary)
+        from weft.cli.tables import print_facts
+        from weft.topology.links import titled
+
+        print_facts(titled(summary.name, summary.changes), _rows(summary))
 
 
 @topo.command("list")
 @json_option
 def list_kinds(as_json: bool) -> None:
     """List the kinds of networks that have a name, those that others added too."""
-    from rich.console import Console
-    from rich.table import Table
-
+    from weft.cli.tables import print_facts
     from weft.topology import TOPOLOGIES
 
-    kinds = list(TOPOLOGIES.values())
+    header = ("kind", "example", "what it is")
+    kinds = [(kind.name, kind.example, kind.summary) for kind in TOPOLOGIES.values()]
     if as_json:
-        rows = [{"name": k.name, "example": k.example, "summary": k.summary} for k in kinds]
-        say_json({"topologies": rows})
-        return
-    table = Table("kind", "example", "what it is")
-    for kind in kinds:
-        table.add_row(*map(cell, (kind.name, kind.example, kind.summary)))
-    Console().print(table)
-
-
-def _print_table(summary: TopologySummary) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from weft.topology.links import titled
-
-    table = Table(title=cell(titled(summary.name, summary.changes)), show_header=False)
-    for row in _rows(summary):
-        table.add_row(*map(cell, row))
-    Console().print(table)
+        names = ("name", "example", "summary")
+        say_json({"topologies": [dict(zip(names, kind, strict=True)) for kind in kinds]})
+    else:
+        print_facts(None, kinds, header)
 
 
 def _rows(summary: TopologySummary) -> list[tuple[str, str]]:

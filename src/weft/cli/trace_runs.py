@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
+from weft.cli.options import gathered, given, option
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,57 +20,30 @@ if TYPE_CHECKING:
 class TraceOptions:
     """How traces are run that are no algorithm of Weft's."""
 
+    astra_sim: str | None
     method: str | None
     comm_group: str | None
-    astra_sim: str | None
     unaware: bool
     plain: bool
 
-    def given(self) -> str | None:
-        """The first option that was given, if any."""
-        flags = {
-            "--astra-sim": self.astra_sim is not None,
-            "--method": self.method is not None,
-            "--comm-group": self.comm_group is not None,
-            "--unaware": self.unaware,
-            "--plain": self.plain,
-        }
-        return next((flag for flag, given in flags.items() if given), None)
 
-
-def trace_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for traces; the command gets them as `traces`."""
-
-    @click.option(
-        "--method", metavar="NAME", help="For workloads: how collectives are synthesized."
-    )
-    @click.option("--comm-group", metavar="FILE", help="For workloads: who is in which group.")
-    @click.option(
-        "--astra-sim",
-        metavar="FILE",
-        help="Run traces as ASTRA-sim's analytical backends do, on the network in its FILE.",
-    )
-    @click.option(
-        "--unaware", is_flag=True, help="With --astra-sim: the congestion-unaware backend."
-    )
-    @click.option(
+trace_options = gathered(
+    "traces",
+    TraceOptions,
+    option("--method NAME", "For workloads: how collectives are synthesized."),
+    option("--comm-group FILE", "For workloads: who is in which group."),
+    option(
+        "--astra-sim FILE",
+        "Run traces as ASTRA-sim's analytical backends do, on the network in its FILE.",
+    ),
+    option("--unaware", "With --astra-sim: the congestion-unaware backend.", is_flag=True),
+    option(
         "--plain",
+        "With --astra-sim: as a workload, not as the files of a collective algorithm.",
         is_flag=True,
-        help="With --astra-sim: as a workload, not as the files of a collective algorithm.",
-    )
-    @functools.wraps(command)
-    def wrapped(
-        *,
-        method: str | None,
-        comm_group: str | None,
-        astra_sim: str | None,
-        unaware: bool,
-        plain: bool,
-        **others: Any,
-    ) -> None:
-        command(traces=TraceOptions(method, comm_group, astra_sim, unaware, plain), **others)
-
-    return wrapped
+    ),
+)
+"""Options for traces; the command gets them as `traces`."""
 
 
 def are_traces(source: InputOptions, traces: TraceOptions) -> bool:
@@ -81,37 +52,34 @@ def are_traces(source: InputOptions, traces: TraceOptions) -> bool:
 
     if traces.astra_sim is not None:
         return True
-    said = (source.kind, source.collective, source.size, source.chunks, source.group)
-    if said != (None,) * 5 or source.root is not None or source.pattern is not None:
-        return False
-    return is_workload(source.path)
+    return given(source) == ["--path"] and is_workload(source.path)
 
 
 def check_options(
     source: InputOptions,
-    network: NetworkOptions | None,
+    network: NetworkOptions,
     traces: TraceOptions,
-    algorithm_only: Mapping[str, object],
-    cost_only: Mapping[str, object],
+    how: Mapping[str, str | None],
 ) -> None:
     """Raise if an option has no meaning for traces, or for the way in which they are run."""
-    for flag, value in algorithm_only.items():
-        if value is not None:
-            raise InputError(f"{flag} is for algorithms, but {source.path} is run as traces")
+    for name in ("order", "reducer"):
+        if how[name] is not None:
+            raise InputError(f"--{name} is for algorithms, but {source.path} is run as traces")
     if traces.astra_sim is None:
         if traces.unaware or traces.plain:
             raise InputError("--unaware and --plain go with --astra-sim")
-        if network is None:
+        if network.spec is None:
             raise InputError(
                 f"{source.path} has traces that were made for no network; name one to run them "
                 "on, with --topology or --astra-sim"
             )
         return
     others = {
-        "--topology": network,
+        "--topology": network.spec,
         "--method": traces.method,
         "--comm-group": traces.comm_group,
-        **cost_only,
+        "--latency-model": how["latency_model"],
+        "--switching": how["switching"],
     }
     for flag, value in others.items():
         if value is not None:
@@ -120,17 +88,16 @@ def check_options(
 
 def run_traces(
     source: InputOptions,
-    network: NetworkOptions | None,
+    network: NetworkOptions,
     traces: TraceOptions,
-    models: Mapping[str, str | None],
+    how: Mapping[str, str | None],
     progress: Tracker,
 ) -> TraceRun:
     """Run them on the network that was named."""
     from weft.cost import CostModel
     from weft.replay import simulate_astra_sim, simulate_traces
 
-    if network is None:
-        assert traces.astra_sim is not None
+    if traces.astra_sim is not None:
         return simulate_astra_sim(
             source.path,
             traces.astra_sim,
@@ -138,10 +105,11 @@ def run_traces(
             plain=traces.plain,
             group=source.hints().group,
         )
+    models = {name: how[name] for name in ("latency_model", "switching") if how[name]}
     return simulate_traces(
         source.path,
         network.load(),
-        CostModel(**{name: model for name, model in models.items() if model}),  # type: ignore[arg-type]  # checked there
+        CostModel(**models),  # type: ignore[arg-type]  # checked there
         method=traces.method or "auto",
         comm_group=traces.comm_group,
         progress=progress,

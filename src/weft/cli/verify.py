@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from weft.cli.inputs import InputOptions, input_options
-from weft.cli.options import NetworkOptions, optional_topology
-from weft.cli.printing import json_option, say, say_json
-
-if TYPE_CHECKING:
-    from weft.judge import Verdict
-    from weft.progress import Tracker
+from weft.cli.options import NetworkOptions, topology_option
+from weft.cli.printing import json_option, say_verdict
 
 
 @click.command()
 @input_options("IN")
-@optional_topology("Also judge it as it runs on this network: mesh:8x8, h100:4, a file.")
+@topology_option("Also judge it as it runs on this network: mesh:8x8, h100:4, a file.")
 @json_option
-def verify(source: InputOptions, network: NetworkOptions | None, as_json: bool) -> None:
+def verify(source: InputOptions, network: NetworkOptions, as_json: bool) -> None:
     """Judge the algorithm in IN: exit code 0 if right, 1 and the violation if not.
 
     2 if it cannot be read, 3 if its messages can be read in several ways and none is right.
@@ -33,19 +27,17 @@ def verify(source: InputOptions, network: NetworkOptions | None, as_json: bool) 
     """
     from weft.api import verify as judge
     from weft.cli import progress
+    from weft.judge import Verdict
+    from weft.progress import Tracker
 
     hints = source.hints()
 
     def work(report: Tracker) -> tuple[Verdict, str]:
-        topology = None if network is None else network.load()
+        topology = network.load_if_named()
         verdict = judge(source.path, topology, hints=hints, kind=source.kind, progress=report)
         return verdict, "" if topology is None else f" on {topology.title}"
 
     verdict, where = progress.run("reading", work)
-    if as_json:
-        say_json({"path": source.path, **verdict.to_dict()})
-    else:
-        word = f"verified{where}" if verdict else verdict.violation
-        say(f"{source.path}: {word}")
+    say_verdict(source.path, verdict, where, as_json=as_json)
     if not verdict:
         raise click.exceptions.Exit(1)

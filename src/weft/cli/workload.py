@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from weft.cli.options import option
 from weft.cli.printing import json_option, say, say_json
 
 
@@ -13,53 +16,31 @@ def workload() -> None:
 
 
 @workload.command()
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write.")
-@click.option("--npus", type=int, metavar="N", help="Ranks; dp follows from it if not given.")
-@click.option("--tp", type=int, default=1, show_default=True, help="Ranks that share a layer.")
-@click.option("--dp", type=int, help="Ranks that share the batch; by default what --npus leaves.")
-@click.option("--pp", type=int, default=1, show_default=True, help="Stages that share the layers.")
-@click.option(
-    "--ep", type=int, default=1, show_default=True, help="Ranks of dp that share the experts."
-)
-@click.option("--layers", type=int, default=4, show_default=True)
-@click.option("--hidden", type=int, default=1024, show_default=True, help="Width of the model.")
-@click.option("--seq", type=int, default=1024, show_default=True, help="Tokens in a sequence.")
-@click.option("--batch", type=int, metavar="N", help="Sequences in a step; by default one each.")
-@click.option("--microbatches", type=int, default=1, show_default=True)
-@click.option("--experts", type=int, default=0, show_default=True, help="In each layer; 0: none.")
-@click.option("--top-k", type=int, default=2, show_default=True, help="Experts a token goes to.")
-@click.option(
-    "--schedule", default="1f1b", metavar="1f1b|gpipe", show_default=True, help="Of the pipeline."
-)
-@click.option(
-    "--sync",
-    default="all-reduce",
-    metavar="all-reduce|reduce-scatter",
-    show_default=True,
-    help="How gradients are summed.",
-)
-@click.option(
-    "--flops", default="100TFLOP/s", metavar="RATE", show_default=True, help="Speed of a rank."
-)
+@option("-o, --output DIR", "The folder to write.", required=True)
+@option("--npus N", "Ranks; dp follows from it if not given.", type=int)
+@option("--tp", "Ranks that share a layer.", default=1)
+@option("--dp", "Ranks that share the batch; by default what --npus leaves.", type=int)
+@option("--pp", "Stages that share the layers.", default=1)
+@option("--ep", "Ranks of dp that share the experts.", default=1)
+@option("--layers", default=4)
+@option("--hidden", "Width of the model.", default=1024)
+@option("--seq", "Tokens in a sequence.", default=1024)
+@option("--batch N", "Sequences in a step; by default one each.", type=int)
+@option("--microbatches", default=1)
+@option("--experts", "In each layer; 0: none.", default=0)
+@option("--top-k", "Experts a token goes to.", default=2)
+@option("--schedule 1f1b|gpipe", "Of the pipeline.", default="1f1b")
+@option("--sync all-reduce|reduce-scatter", "How gradients are summed.", default="all-reduce")
+@option("--flops RATE", "Speed of a rank.", default="100TFLOP/s")
 @json_option
 def transformer(
     output: str,
     npus: int | None,
-    tp: int,
     dp: int | None,
-    pp: int,
-    ep: int,
-    layers: int,
-    hidden: int,
-    seq: int,
     batch: int | None,
-    microbatches: int,
-    experts: int,
-    top_k: int,
-    schedule: str,
-    sync: str,
     flops: str,
     as_json: bool,
+    **others: Any,
 ) -> None:
     """One training step of a transformer: forward, backward, gradients summed.
 
@@ -76,23 +57,10 @@ def transformer(
     from weft.workload import Transformer, save_transformer
     from weft.workload.transformer_model import data_parallel
 
-    copies = data_parallel(npus, tp, dp, pp)
-    model = Transformer(
-        tp=tp,
-        dp=copies,
-        pp=pp,
-        ep=ep,
-        layers=layers,
-        hidden=hidden,
-        seq=seq,
-        batch=copies * microbatches if batch is None else batch,
-        experts=experts,
-        top_k=top_k,
-        microbatches=microbatches,
-        schedule=schedule,
-        sync=sync,
-        flops=parse_flops(flops),
-    )
+    copies = data_parallel(npus, others["tp"], dp, others["pp"])
+    if batch is None:
+        batch = copies * others["microbatches"]
+    model = Transformer(dp=copies, batch=batch, flops=parse_flops(flops), **others)
     nodes = save_transformer(model, output)
     if as_json:
         say_json({"output": output, "ranks": model.ranks, "nodes": nodes})

@@ -28,7 +28,7 @@ def side_by_side(single: Sequence[Algorithm]) -> Algorithm:
     """
     routes, shifts = Routes.joined([a.routes for a in single])
     parts, chunk, slot, row = [], 0, 0, 0
-    named = any(_is_named(a.transfers) for a in single)
+    named = any({"src_place", "dst_place"} & a.transfers.columns().keys() for a in single)
     waits = any(a.transfers.deps is not None for a in single)
     for algorithm, shift in zip(single, shifts, strict=True):
         columns = _columns(algorithm.transfers, named=named, waits=waits)
@@ -57,10 +57,6 @@ def side_by_side(single: Sequence[Algorithm]) -> Algorithm:
         replace(timing, routes=routes),
         {"method": " + ".join(dict.fromkeys(str(a.provenance["method"]) for a in single))},
     )
-
-
-def _is_named(rows: Transfers) -> bool:
-    return rows.src_place is not None or rows.dst_place is not None
 
 
 def _columns(rows: Transfers, *, named: bool, waits: bool) -> dict[str, NDArray[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.cost import CostModel
-from weft.display import html_table, line
+from weft.display import html_table, line, named
+from weft.figures import network_figures
 from weft.judge import verify
 from weft.planners import PLANNERS
 from weft.topology.model import Topology
@@ -91,18 +92,10 @@ class Run:
 
     def to_dict(self, bound: int) -> dict[str, Any]:
         """The figures, for machines."""
-        return {
-            "method": self.method,
-            "chunks": self.chunks,
-            "time_us": self.time / PS_PER_US,
-            "efficiency": bound / self.time if self.time else 1.0,
-            "algbw_GBps": self.algbw_GBps,
-            "busbw_GBps": self.busbw_GBps,
-            "transfers": self.transfers,
-            "synthesis_s": self.synthesis_s,
-            "verified": self.verified,
-            "violation": self.violation,
-        }
+        figures = {name: value for name, value in vars(self).items() if name != "time"}
+        efficiency = bound / self.time if self.time else 1.0
+        times = {"time_us": self.time / PS_PER_US, "efficiency": efficiency}
+        return figures | times | {"verified": self.verified}
 
 
 def bus_bytes(demand: Collective) -> float:
@@ -161,12 +154,15 @@ class Row(Value):
         beside = "" if best is None else f"{best} {format_time(self.runs[best].time)}"
         return line(self, f"{format_size(self.size)}: {WEFT} {format_time(self.weft.time)}", beside)
 
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """Weft's answer, the classical algorithms, and what comes of groups planned alone."""
+        found = {WEFT: self.weft, **self.baselines}
+        return found if self.alone is None else found | {"alone": self.alone}
+
     def records(self) -> Iterator[dict[str, Any]]:
         """The figures of each algorithm; what does not apply is not there."""
-        outcomes: dict[str, Outcome] = {WEFT: self.weft, **self.baselines}
-        if self.alone is not None:
-            outcomes["alone"] = self.alone
-        for name, outcome in outcomes.items():
+        for name, outcome in self.outcomes.items():
             yield {
                 "size_bytes": self.size,
                 "algorithm": name,
@@ -184,14 +180,12 @@ class Row(Value):
     @property
     def winner(self) -> str | None:
         """Who is fastest of those that are right; of equals the first, Weft before all others."""
-        right = {name: run.time for name, run in self.runs.items() if run.verified}
-        return min(right, key=right.__getitem__) if right else None
+        return _fastest(self.runs)
 
     @property
     def best_baseline(self) -> str | None:
         """The fastest classical algorithm that is right."""
-        right = {n: r.time for n, r in self.runs.items() if n != WEFT and r.verified}
-        return min(right, key=right.__getitem__) if right else None
+        return _fastest({name: run for name, run in self.runs.items() if name != WEFT})
 
     @property
     def speedup(self) -> float | None:
@@ -214,12 +208,13 @@ class Row(Value):
     @property
     def violations(self) -> dict[str, str]:
         """What is wrong with what."""
-        runs = self.runs | ({"alone": self.alone} if isinstance(self.alone, Run) else {})
+        runs = {name: run for name, run in self.outcomes.items() if isinstance(run, Run)}
         return {name: run.violation for name, run in runs.items() if run.violation is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines."""
-        outcomes = {WEFT: self.weft, **self.baselines}
+        runs = {name: found.to_dict(self.bound) for name, found in self.outcomes.items()}
+        alone = runs.pop("alone", None)
         return {
             "size_bytes": self.size,
             "lower_bound_us": self.bound / PS_PER_US,
@@ -228,10 +223,16 @@ class Row(Value):
             "classical": self.classical,
             "best_baseline": self.best_baseline,
             "speedup": self.speedup,
-            "runs": {name: found.to_dict(self.bound) for name, found in outcomes.items()},
-            "alone": None if self.alone is None else self.alone.to_dict(self.bound),
+            "runs": runs,
+            "alone": alone,
             "gain": self.gain,
         }
+
+
+def _fastest(runs: Mapping[str, Run]) -> str | None:
+    """Of those that are right; of equals the first."""
+    right = [name for name, run in runs.items() if run.verified]
+    return min(right, key=lambda name: runs[name].time, default=None)
 
 
 def _ratio(time: int, base: int) -> float:
@@ -302,12 +303,7 @@ class Comparison(Value):
     @property
     def title(self) -> str:
         """What was compared, in a few words."""
-        several = len(self.groups) > 1
-        if len(set(self.kinds)) > 1:
-            what = f"{len(self.kinds)} collectives"
-        else:
-            what = self.kinds[0] + (f" in {len(self.groups)} groups" if several else "")
-        return f"{what} on {self.topology.title}"
+        return f"{named(self.kinds)} on {self.topology.title}"
 
     @property
     def verified(self) -> bool:
@@ -317,19 +313,14 @@ class Comparison(Value):
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft compare --json`` prints."""
         return {
-            "topology": self.topology.name,
-            "changes": list(self.topology.changes),
-            "npus": len(self.topology.members),
-            "switches": self.topology.switches,
-            "links": self.topology.links,
+            **network_figures(self.topology),
             "collective": self.kinds[0] if len(set(self.kinds)) == 1 else None,
             "groups": [
                 {"collective": kind, "members": list(group)}
                 for kind, group in zip(self.kinds, self.groups, strict=True)
             ],
             "baselines": list(self.names),
-            "latency_model": self.cost.latency_model,
-            "switching": self.cost.switching,
+            **asdict(self.cost),
             "seed": self.seed,
             "verified": self.verified,
             "sizes": [row.to_dict() for row in self.rows],

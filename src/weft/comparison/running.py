@@ -9,15 +9,16 @@ from pathlib import Path
 
 from weft.algorithm import Algorithm
 from weft.bounds import lower_bound
-from weft.collective import Collective, Plan, Request
+from weft.collective import Plan, Request
 from weft.comparison.alone import collided
 from weft.comparison.model import WEFT, Comparison, Outcome, Refusal, Row, Run, bus_bytes
 from weft.comparison.sizes import parse_sizes
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError, WeftError, unknown_name
-from weft.planners import PLANNERS, Problem, is_file, produce
+from weft.planners import PLANNERS, Problem, is_file
 from weft.planners.planner import guarded
 from weft.progress import ProgressHook, Tracker, run
+from weft.synthesis import chunked, made_by
 from weft.topology import Topology
 from weft.topology.load import as_topology
 from weft.units import format_size
@@ -111,7 +112,9 @@ def _plans(
         collective = Request(collective)
     if isinstance(collective, Request):
         members = [topology.members.tolist()] if groups is None else groups
-        plans = _swept(collective, sizes, members)
+        each = parse_sizes(sizes) if isinstance(sizes, str) else sizes
+        asked = [collective] if each is None else [replace(collective, size=s) for s in each]
+        plans = [Plan([one.among(g) for g in members], [None] * len(members)) for one in asked]
     else:
         if sizes is not None or groups is not None:
             raise InputError("sizes and groups go with a collective's name")
@@ -119,18 +122,6 @@ def _plans(
     if not plans or not all(plan.collectives for plan in plans):
         raise InputError("there is no collective to compare")
     return plans
-
-
-def _swept(
-    request: Request, sizes: str | Sequence[int | str] | None, groups: Sequence[Sequence[int]]
-) -> list[Plan]:
-    """The same among all groups at every size."""
-    if sizes is None:
-        requests = [request]
-    else:
-        each = parse_sizes(sizes) if isinstance(sizes, str) else sizes
-        requests = [replace(request, size=size) for size in each]
-    return [Plan([r.among(group) for group in groups], [None] * len(groups)) for r in requests]
 
 
 def _chosen(
@@ -176,23 +167,9 @@ class _Job:
         self.progress.begin_step(step)
 
     def made(self, plan: Plan, method: str) -> Algorithm:
-        demands, choose = _cut(plan), [count is None for count in plan.chunks]
-        if is_file(method):
-            from weft.own import own_algorithm  # loads every format
-
-            return own_algorithm(
-                method, self.topology, demands, choose_chunks=choose, cost=self.cost
-            )
-        return produce(
-            self.topology,
-            demands,
-            choose_chunks=choose,
-            cost=self.cost,
-            seed=self.seed,
-            threads=self.threads,
-            progress=self.progress,
-            method=method,
-        )
+        demands, choose = chunked(plan.collectives, plan.chunks)
+        search = {"seed": self.seed, "threads": self.threads, "progress": self.progress}
+        return made_by(method, self.topology, demands, choose, self.cost, **search)
 
 
 def _row(job: _Job, plan: Plan, names: Sequence[str]) -> Row:
@@ -220,7 +197,8 @@ def _baseline(job: _Job, plan: Plan, name: str, size: int) -> Outcome:
     planner = PLANNERS.get(name)  # or else a file
     began = time.perf_counter()
     try:
-        problem = Problem.of(job.topology, _cut(plan), job.cost)
+        demands, _ = chunked(plan.collectives, plan.chunks)
+        problem = Problem.of(job.topology, demands, job.cost)
         rows = 0
         if planner is not None and guarded(planner, planner.fits, problem) is None:
             rows = guarded(planner, planner.rows, problem)
@@ -230,14 +208,6 @@ def _baseline(job: _Job, plan: Plan, name: str, size: int) -> Outcome:
     except WeftError as error:
         return Refusal(str(error))
     return Run.of(found, time.perf_counter() - began)
-
-
-def _cut(plan: Plan) -> list[Collective]:
-    """The demands in the chunks that are given; in one a share where they are to be chosen."""
-    return [
-        replace(demand, chunks_per_share=1 if count is None else count)
-        for demand, count in zip(plan.collectives, plan.chunks, strict=True)
-    ]
 
 
 def _alone(job: _Job, answer: Algorithm, size: int) -> Outcome:

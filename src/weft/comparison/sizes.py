@@ -9,7 +9,7 @@ from weft.units import parse_size
 USUAL = "1KiB:1GiB"
 MOST_SIZES = 64
 
-_FACTOR = 4
+_FACTOR = "4"
 _MOST_FACTOR = 1 << 30
 
 
@@ -31,7 +31,7 @@ def _range(text: str) -> list[int]:
             f"sizes {quoted(text)} are neither a range nor a list; write them like 1KiB:1GiB, "
             "1KiB:1GiB:2 or 64KiB,1MiB"
         )
-    size, most, factor = parse_size(first), parse_size(last), _factor(rest)
+    size, most, factor = parse_size(first), parse_size(last), _factor(*rest)
     if size > most:
         raise InputError(f"sizes {quoted(text)} are reversed; write them like {last}:{first}")
     sizes = []
@@ -41,10 +41,8 @@ def _range(text: str) -> list[int]:
     return sizes
 
 
-def _factor(rest: list[str]) -> int:
-    if not rest:
-        return _FACTOR
-    text = rest[0].strip()
+def _factor(text: str = _FACTOR) -> int:
+    text = text.strip()
     if not (text.isascii() and text.isdigit() and 2 <= int(text[:30]) <= _MOST_FACTOR):
         raise InputError(f"factor {quoted(text)} between sizes; expected 2 to {_MOST_FACTOR}")
     return int(text)

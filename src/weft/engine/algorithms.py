@@ -208,7 +208,8 @@ def simulate(
             "the algorithm was made for no network; name one to run it on, as with --topology"
         )
     if own:
-        hops = _own_hops(algorithm)
+        rows, none = algorithm.transfers, np.empty(0, dtype=np.uint8)
+        hops = Routed(rows, algorithm.routes, rows.require_times().route, none)
     else:
         hops = routed(algorithm.transfers, algorithm.chunks, topology, cost)
         algorithm = replace(algorithm, rows=hops.transfers, timing=None)
@@ -216,26 +217,14 @@ def simulate(
     if kept == "fifo" or reducer is not None:  # a plan that is kept takes no longer than planned
         check_run(topology, algorithm.chunks, len(hops.transfers), reducer)
     run = _prepared(hops, algorithm.chunks, topology, cost, kept, reducer)
-    start, end, busy = _as_planned(run) if kept == "plan" else run.first_come()
+    try:
+        start, end, busy = run.as_planned() if kept == "plan" else run.first_come()
+    except RuntimeError as error:  # rows that add late can hold each other up for ever
+        raise InputError(f"{error} while adding takes time; use fifo") from None
     where = (algorithm, topology, hops.routes, hops.route, cost)
     done = Simulation(*where, kept, reducer, start, end, busy, hops.chained)
     vars(done)["_run"] = run  # or it would be made again
     return done
-
-
-def _own_hops(algorithm: Algorithm) -> Routed:
-    """The rows of a timed algorithm, on its own network."""
-    rows = algorithm.transfers
-    return Routed(rows, algorithm.routes, rows.require_times().route, np.empty(0, dtype=np.uint8))
-
-
-def _as_planned(
-    run: _core.Simulation,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    try:
-        return run.as_planned()
-    except RuntimeError as error:  # rows that add late can hold each other up for ever
-        raise InputError(f"{error} while adding takes time; use fifo") from None
 
 
 def _prepared(

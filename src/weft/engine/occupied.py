@@ -51,11 +51,3 @@ class Occupied(Value):
         new = np.ones(len(row), dtype=np.bool_)
         new[1:] = (link[1:] != link[:-1]) | (begin[1:] != begin[:-1])
         return cls(duration, row[new], link[new], begin[new], length[new])
-
-    def bytes_by_link(
-        self, links: int, chunk: NDArray[np.int32], sizes: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """How many bytes each of the links carried, given each row's chunk and their sizes."""
-        carried = np.zeros(links, dtype=np.int64)
-        np.add.at(carried, self.link, sizes[chunk[self.row]])
-        return carried

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from weft.bounds import Bound, lower_bound
 from weft.display import html_table, line, of_bound, title_of
 from weft.engine.algorithms import CAUSES, Simulation
 from weft.engine.path_times import PathTimes
-from weft.figures import GroupResult
-from weft.units import PS_PER_US, format_bandwidth, format_time
+from weft.figures import Grouped, GroupResult, group_results, network_figures
+from weft.units import PS_PER_US, format_time
 from weft.values import Value
 
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
@@ -81,9 +82,9 @@ class LinkUse(Value):
 
     @classmethod
     def of(cls, run: Simulation) -> LinkUse:
-        carried = run.occupied.bytes_by_link(
-            run.topology.links, run.transfers.chunk, run.algorithm.chunks.bytes
-        )
+        held, sizes = run.occupied, run.algorithm.chunks.bytes
+        carried = np.zeros(run.topology.links, dtype=np.int64)
+        np.add.at(carried, held.link, sizes[run.transfers.chunk[held.row]])
         return cls(run.busy, run.utilisation, carried)
 
     def __len__(self) -> int:
@@ -120,7 +121,7 @@ class LinkUse(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Report(Value):
+class Report(Grouped):
     """What a run says about an algorithm.
 
     Attributes
@@ -149,18 +150,12 @@ class Report(Value):
     @classmethod
     def of(cls, run: Simulation) -> Report:
         """Look at a run, and bound what could be expected of it."""
-        demands = run.algorithm.demands
-        bound = lower_bound(run.topology, run.algorithm.chunks, run.cost, enough=run.time)
-        bounds = [bound]
-        if len(demands) > 1:
-            bounds = [
-                lower_bound(run.topology, demand.chunks, run.cost, enough=time)
-                for demand, time in zip(demands, run.times, strict=True)
-            ]
+        made, network = run.algorithm, run.topology
+        bound = lower_bound(network, made.chunks, run.cost, enough=run.time)
         return cls(
             run,
             bound,
-            tuple(map(GroupResult, demands, run.times, bounds)),
+            group_results(network, run.cost, made.demands, run.times, bound),
             PlanDifference.of(run),
             LinkUse.of(run),
             PathTimes.of(run),
@@ -187,9 +182,7 @@ class Report(Value):
             (
                 ("time", format_time(self.run.time)),
                 *plan,
-                ("lower bound", f"{format_time(self.bound.time)}, {self.bound.kind}"),
-                ("", of_bound(self.efficiency)),
-                ("bus bandwidth", format_bandwidth(self.busbw_GBps * 1e9)),
+                *self._speed_rows(),
                 ("links", f"{use.mean:.1%} used on average, {use.idle:,} idle"),
                 *shares,
             ),
@@ -201,48 +194,21 @@ class Report(Value):
         return title_of(self.run.algorithm.demands, self.run.topology)
 
     @property
-    def time_us(self) -> float:
-        """When the last row ended, in microseconds."""
-        return self.run.time_us
-
-    @property
-    def efficiency(self) -> float:
-        """Lower bound over time; 1 when nothing need move."""
-        return self.bound.time / self.run.time if self.run.time else 1.0
-
-    @property
-    def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Size over time of the slowest collective, in 10^9 bytes per second."""
-        return min(group.algbw_GBps for group in self.groups)
-
-    @property
-    def busbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling
-        """Bus bandwidth of the slowest collective, as nccl-tests defines it."""
-        return min(group.busbw_GBps for group in self.groups)
+    def time(self) -> int:
+        """When the last row ended, in picoseconds."""
+        return self.run.time
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft simulate --json`` prints."""
         run = self.run
         return {
-            "topology": run.topology.name,
-            "changes": list(run.topology.changes),
-            "npus": len(run.topology.members),
-            "switches": run.topology.switches,
-            "links": run.topology.links,
+            **network_figures(run.topology),
             "transfers": len(run.transfers),
             "order": run.order,
-            "latency_model": run.cost.latency_model,
-            "switching": run.cost.switching,
+            **asdict(run.cost),
             "reducer_Bps": run.reducer,
-            "time_us": run.time_us,
+            **self._speeds(),
             "plan": self._plan_figures(),
-            "lower_bound_us": self.bound.time_us,
-            "bound_kind": self.bound.kind,
-            "ideal_us": self.bound.ideal_us,
-            "efficiency": self.efficiency,
-            "algbw_GBps": self.algbw_GBps,
-            "busbw_GBps": self.busbw_GBps,
-            "groups": [group.to_dict() for group in self.groups],
             "link_use": self._link_figures(),
             "critical_path": self._path_figures(),
         }
@@ -251,13 +217,11 @@ class Report(Value):
         plan, rows = self.plan, self.run.transfers
         if plan is None or rows.start is None:
             return None
-        first = None
-        if plan.first is not None:
-            first = {
-                **self._row_figures(plan.first),
-                "route": self._route(plan.first),
-                "planned_us": int(rows.start[plan.first]) / PS_PER_US,
-            }
+        first, row = None, plan.first
+        if row is not None:
+            _, route = self.run.routes.crossed(self.run.route[row : row + 1])
+            planned = {"route": route.tolist(), "planned_us": int(rows.start[row]) / PS_PER_US}
+            first = self._row_figures(row) | planned
         return {
             "time_us": plan.planned / PS_PER_US,
             "earlier": plan.earlier,
@@ -278,10 +242,7 @@ class Report(Value):
                 {"up_to": quarter, "links": links}
                 for quarter, links in zip(QUARTERS, use.quarters, strict=True)
             ],
-            "per_link": [
-                dict(zip(columns, row, strict=True))
-                for row in zip(*(column.tolist() for column in columns.values()), strict=True)
-            ],
+            "per_link": [dict(zip(columns, row, strict=True)) for row in _rows(*columns.values())],
         }
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
@@ -324,13 +285,7 @@ class Report(Value):
                     "cause": CAUSES[cause],
                     "link": None if link < 0 else link,
                 }
-                for row, took, cause, link in zip(
-                    path.row.tolist(),
-                    times.took.tolist(),
-                    path.cause.tolist(),
-                    path.link.tolist(),
-                    strict=True,
-                )
+                for row, took, cause, link in _rows(path.row, times.took, path.cause, path.link)
             ],
         }
 
@@ -345,8 +300,7 @@ class Report(Value):
             "end_us": int(self.run.end[row]) / PS_PER_US,
         }
 
-    def _route(self, row: int) -> list[int]:
-        """The links that a row crosses."""
-        _, links = self.run.routes.crossed(self.run.route[row : row + 1])
-        crossed: list[int] = links.tolist()
-        return crossed
+
+def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Columns row by row, as plain numbers and texts."""
+    return zip(*(column.tolist() for column in columns), strict=True)

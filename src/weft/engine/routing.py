@@ -113,15 +113,15 @@ def _places(
 ) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
     """Where rows read and write: a relay of a message that needs it has a slot of its own."""
     chunk = transfers.chunk[message]
-    apart = chunks.reduce[chunk]
     named = transfers.src_place is not None or transfers.dst_place is not None
-    if named:
-        apart = np.ones_like(apart)
+    apart = chunks.reduce[chunk] | named
     if not named and not (apart & ~last).any():
         return None, None
     reads = chunk if transfers.src_place is None else transfers.src_place[message]
     writes = chunk if transfers.dst_place is None else transfers.dst_place[message]
-    slot = _free_slot(transfers) + message
+    named_places = (transfers.src_place, transfers.dst_place)
+    free = max(0 if column is None else scratch_slots(column) for column in named_places)
+    slot = free + message
     if slot.max(initial=0) >= MOST_SLOTS:
         raise InputError(f"{len(transfers)} messages need more than {MOST_SLOTS} slots of memory")
     kept = (np.int32(place(Buffer.SCRATCH, 0)) | slot).astype(np.int32)
@@ -129,12 +129,6 @@ def _places(
         np.where(apart & ~first, kept, reads).astype(np.int32),
         np.where(apart & ~last, kept, writes).astype(np.int32),
     )
-
-
-def _free_slot(transfers: Transfers) -> int:
-    """The first slot of SCRATCH that no row uses."""
-    places = (transfers.src_place, transfers.dst_place)
-    return max(0 if column is None else scratch_slots(column) for column in places)
 
 
 def _deps(
@@ -147,5 +141,4 @@ def _deps(
     if transfers.dep_offsets is None or transfers.deps is None:
         return None, None
     counts = np.where(first, np.diff(transfers.dep_offsets)[message], 0)
-    dep_offsets = offsets_of(counts)
-    return dep_offsets, offsets[transfers.deps + 1] - 1
+    return offsets_of(counts), offsets[transfers.deps + 1] - 1

@@ -64,11 +64,9 @@ def simulate_astra_sim(
     record = read_document(network, "network", lambda document: astra_network(document.plain()))
     _check_network(record, network, aware=aware)
     there_are = math.prod(record.npus_count)
-    path, npus = Path(where), _npus(group, there_are)
+    path, npus = Path(where), _npus(range(there_are) if group is None else group, there_are)
     rules = _core.RunRules.plain if plain else _core.RunRules.custom
-    parts = read_ranks(path, rules, there_are if npus is None else len(npus))
-    if npus is None:
-        npus = list(range(there_are))
+    parts = read_ranks(path, rules, len(npus))
     with running(path):
         graph = _core.RunGraph(parts)
         devices = np.array(npus, dtype=np.int32)
@@ -82,26 +80,19 @@ def simulate_astra_sim(
 
 def _check_network(record: AstraNetwork, network: str | os.PathLike[str], *, aware: bool) -> None:
     """Raise where ASTRA-sim would abort."""
-    where, dimensions = os.fspath(network), len(record.npus_count)
-    if min(record.npus_count) < 2:
-        raise InputError(
-            f"{where}: npus_count is {min(record.npus_count)}; ASTRA-sim wants 2 or more"
-        )
-    if aware and dimensions > 1:
-        raise InputError(
-            f"{where}: {dimensions} dimensions; ASTRA-sim's congestion-aware backend takes one, "
-            "the unaware one takes any number"
-        )
-    if aware and record.topology[0] == "Ring" and record.npus_count[0] == 2:
-        raise InputError(
-            f"{where}: ASTRA-sim's congestion-aware backend aborts on a Ring of 2; "
-            "use FullyConnected"
-        )
+    counts, wrong = record.npus_count, None
+    if min(counts) < 2:
+        wrong = f"npus_count is {min(counts)}; ASTRA-sim wants 2 or more"
+    elif aware and len(counts) > 1:
+        takes = "takes one, the unaware one takes any number"
+        wrong = f"{len(counts)} dimensions; ASTRA-sim's congestion-aware backend {takes}"
+    elif aware and record.topology[0] == "Ring" and counts[0] == 2:
+        wrong = "ASTRA-sim's congestion-aware backend aborts on a Ring of 2; use FullyConnected"
+    if wrong is not None:
+        raise InputError(f"{os.fspath(network)}: {wrong}")
 
 
-def _npus(group: Sequence[int] | None, there_are: int) -> list[int] | None:
-    if group is None:
-        return None
+def _npus(group: Sequence[int], there_are: int) -> list[int]:
     npus = list(group)
     if npus != sorted(set(npus)) or not npus or npus[0] < 0 or npus[-1] >= there_are:
         raise InputError(

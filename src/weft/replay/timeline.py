@@ -51,11 +51,8 @@ def timeline_of(run: Simulation) -> Timeline:
 
 def _additions(run: Simulation) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """The rows whose adding took time, and when it began: an NPU adds one after the other."""
-    none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
-    if run.reducer is None:
-        return none
     rows = run.transfers
-    added = np.flatnonzero(rows.reduce)
+    added = np.flatnonzero(rows.reduce & (run.reducer is not None))
     added = added[np.lexsort((run.end[added], rows.dst[added]))]
     began = run.start[added] + run.occupied.duration[added]
     after = np.flatnonzero(rows.dst[added][1:] == rows.dst[added][:-1]) + 1
@@ -85,10 +82,9 @@ def _npu_tracks(
 
 def _arrows(run: Simulation, sent: NDArray[np.intp]) -> NDArray[np.int64]:
     """From each send to those that pass on what it brought, as pairs of places in `sent`."""
-    none = np.empty((0, 2), dtype=np.int64)
     rows = run.transfers
     if not 0 < len(rows) <= MOST_ARROWS:
-        return none
+        return np.empty((0, 2), dtype=np.int64)
     reads = rows.chunk if rows.src_place is None else rows.src_place
     writes = rows.chunk if rows.dst_place is None else rows.dst_place
     places = np.concatenate([_place(rows.dst, writes), _place(rows.src, reads)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,18 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.cost import CostModel
 from weft.display import html_table, line
-from weft.replay.recorded import KINDS, RecordedGraph, RecordedRun
 from weft.topology.links import node_name
 from weft.units import PS_PER_NS, PS_PER_US, format_time
 from weft.values import Value
 
+KINDS = ("compute", "send", "receive", "host")
+"""What a node does, by the numbers of `TraceRun.kind`; ``host`` computes on the CPU."""
+
+_MESSAGES = [KINDS.index("send"), KINDS.index("receive")]
 _SHOWN_LINKS = 10
+_OF_CORE = ("_graph", "_run")
+_COLUMNS = ("start", "end", "finish", "kind", "rank", "id", "_messages")
+_FINDINGS = ("links", "stuck", "critical_path")
 
 
 @dataclass(frozen=True)
@@ -128,8 +134,8 @@ class TraceRun(Value):
     model: str
     cost: CostModel | None
     lowered: Mapping[str, Any] | None
-    _graph: _core.RunGraph | RecordedGraph
-    _run: _core.TraceRun | RecordedRun
+    _graph: _core.RunGraph
+    _run: _core.TraceRun
 
     def __repr__(self) -> str:
         many = f"{self.ranks:,} ranks, {self.nodes:,} nodes"
@@ -151,9 +157,9 @@ class TraceRun(Value):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        run = RecordedRun.of(self._run, self._graph)
-        graph = RecordedGraph.of(self._graph)
-        return super().__getstate__() | {"_graph": graph, "_run": run}
+        """What the core says of the run, in place of its objects, which cannot be pickled."""
+        plain = {name: v for name, v in super().__getstate__().items() if name not in _OF_CORE}
+        return plain | {name: getattr(self, name) for name in _COLUMNS + _FINDINGS}
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
         """The nodes for a data frame; times are NaN for what never happened."""
@@ -170,23 +176,23 @@ class TraceRun(Value):
 
     @property
     def ranks(self) -> int:
-        return self._graph.ranks
+        return len(self.finish)
 
     @property
     def nodes(self) -> int:
-        return len(self._graph)
+        return len(self.kind)
 
-    @property
+    @cached_property
     def start(self) -> NDArray[np.int64]:
         """When each node started."""
         return self._run.start
 
-    @property
+    @cached_property
     def end(self) -> NDArray[np.int64]:
         """When each node ended: a COMM_SEND with the arrival of its last byte."""
         return self._run.end
 
-    @property
+    @cached_property
     def kind(self) -> NDArray[np.uint8]:
         """What each node does: see `KINDS`."""
         return self._graph.kind
@@ -202,7 +208,7 @@ class TraceRun(Value):
         """The id of each node in its rank's file."""
         return self._graph.ids()
 
-    @property
+    @cached_property
     def finish(self) -> NDArray[np.int64]:
         """When each rank's last node ended; -1 if one never did."""
         return self._run.finish
@@ -242,8 +248,8 @@ class TraceRun(Value):
         found = []
         for recv, send in self._run.stuck:
             source, rank, tag, size = self.message(recv)
-            sender = None if send is None else self._graph.id(send)
-            found.append(Stuck(rank, self._graph.id(recv), source, tag, size, sender))
+            sender = None if send is None else int(self.id[send])
+            found.append(Stuck(rank, int(self.id[recv]), source, tag, size, sender))
         return tuple(found)
 
     @cached_property
@@ -253,22 +259,35 @@ class TraceRun(Value):
 
     def message(self, node: int) -> tuple[int, int, int, int]:
         """Source, destination, tag and bytes of the message of a COMM_SEND or COMM_RECV."""
+        if "_messages" in vars(self):  # as they are where it was pickled
+            source, destination, tag, size = self._messages[node].tolist()
+            return source, destination, tag, size
         return self._graph.message(node)
+
+    @cached_property
+    def _messages(self) -> NDArray[np.int64]:
+        """All messages; zeros for nodes that have none."""
+        messages = np.zeros((self.nodes, 4), dtype=np.int64)
+        for node in np.flatnonzero(np.isin(self.kind, _MESSAGES)).tolist():
+            messages[node] = self._graph.message(node)
+        return messages
 
     def _step(self, node: int) -> Step:
         start, end, kind = int(self.start[node]), int(self.end[node]), KINDS[self.kind[node]]
-        rank, number = self._graph.rank(node), self._graph.id(node)
+        step = Step(int(self.rank[node]), int(self.id[node]), kind, start, end)
         if kind in ("compute", "host"):
-            return Step(rank, number, kind, start, end)
+            return step
         source, taker, _, size = self.message(node)
         if kind == "receive":
-            return Step(rank, number, kind, start, end, 0, source, size)
+            return replace(step, peer=source, size=size)
         waited = end - start - self._run.alone(node)
-        return Step(rank, number, kind, start, end, waited, taker, size)
+        return replace(step, waited=waited, peer=taker, size=size)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines."""
-        figures: dict[str, Any] = {
+        # Whole nanoseconds, as ASTRA-sim prints them.
+        whole = {"time_ns": self.time // PS_PER_NS, "finish_ns": self.finish_ns}
+        return {
             "path": self.where,
             "topology": self.network,
             "model": self.model,
@@ -278,18 +297,14 @@ class TraceRun(Value):
             "nodes": self.nodes,
             "finished": self.finished,
             "time_us": self.time_us,
-            "finish_us": _in_units(self.finish, PS_PER_US),
+            "finish_us": [None if t < 0 else t / PS_PER_US for t in self.finish.tolist()],
+            **({} if self.model == "weft" else whole),
+            **({} if self.lowered is None else {"lowering": dict(self.lowered)}),
+            "critical_path": self._path_figures(),
+            "busiest_links": self._link_figures(),
+            "unfinished": self.unfinished,
+            "stuck": [str(one) for one in self.stuck],
         }
-        if self.model != "weft":  # whole nanoseconds, as ASTRA-sim prints them
-            figures["time_ns"] = self.time // PS_PER_NS
-            figures["finish_ns"] = self.finish_ns
-        if self.lowered is not None:
-            figures["lowering"] = dict(self.lowered)
-        figures["critical_path"] = self._path_figures()
-        figures["busiest_links"] = self._link_figures()
-        figures["unfinished"] = self.unfinished
-        figures["stuck"] = [str(one) for one in self.stuck]
-        return figures
 
     def _path_figures(self) -> dict[str, Any]:
         steps = self.critical_path
@@ -312,18 +327,11 @@ class TraceRun(Value):
         }
 
     def _link_figures(self) -> list[dict[str, Any]]:
-        links = self.links
-        order = np.argsort(-links.busy, kind="stable")[:_SHOWN_LINKS].tolist()
+        links, npus = self.links, self.npus
+        order = np.argsort(-links.busy, kind="stable")[:_SHOWN_LINKS]
+        columns = (column[order].tolist() for column in (links.src, links.dst, links.busy))
         return [
-            {
-                "src": node_name(int(links.src[link]), self.npus),
-                "dst": node_name(int(links.dst[link]), self.npus),
-                "busy_us": int(links.busy[link]) / PS_PER_US,
-            }
-            for link in order
-            if links.busy[link] > 0
+            {"src": node_name(a, npus), "dst": node_name(b, npus), "busy_us": busy / PS_PER_US}
+            for a, b, busy in zip(*columns, strict=True)
+            if busy > 0
         ]
-
-
-def _in_units(times: NDArray[np.int64], unit: int) -> list[float | None]:
-    return [None if time < 0 else time / unit for time in times.tolist()]

@@ -106,19 +106,18 @@ def read_ranks(
     path: Path, rules: _core.RunRules, ranks: int | None = None
 ) -> list[_core.RankNodes]:
     """The nodes of all ranks, of which there must be as many as are given, if any are."""
-    return read_whole(path, lambda: _read_ranks(TraceFiles(path), rules, ranks))
 
+    def look() -> list[_core.RankNodes]:
+        files = TraceFiles(path)
+        files.expect(len(files) if ranks is None else ranks)
+        parts = []
+        for rank in range(len(files)):
+            content = files.content(rank)
+            with naming(files.path(rank)):
+                parts.append(_core.read_rank(content, rank, len(files), rules))
+        return parts
 
-def _read_ranks(
-    files: TraceFiles, rules: _core.RunRules, ranks: int | None
-) -> list[_core.RankNodes]:
-    files.expect(len(files) if ranks is None else ranks)
-    parts = []
-    for rank in range(len(files)):
-        content = files.content(rank)
-        with naming(files.path(rank)):
-            parts.append(_core.read_rank(content, rank, len(files), rules))
-    return parts
+    return read_whole(path, look)
 
 
 @contextmanager
