@@ -114,6 +114,21 @@ class TraceFlow:
         """How deep each node lies: everything it waits for lies less deep."""
         return self._graph.levels()
 
+    def gathered(
+        self, seeds: list[int], source: Int64, target: Int64, *, backward: bool = False
+    ) -> list[int]:
+        """For each node its seed and those of all nodes that lead to it, as bits.
+
+        Each edge leads from a node to one that lies deeper, or from that to it if `backward`.
+        """
+        found = list(seeds)
+        depth = -self.levels() if backward else self.levels()
+        start, end = (target, source) if backward else (source, target)
+        order = np.argsort(depth[end], kind="stable")
+        for before, after in zip(start[order].tolist(), end[order].tolist(), strict=True):
+            found[after] |= found[before]
+        return found
+
     def follow(
         self, group: Sequence[int], direction: _core.TraceDirection, *, parts: bool = True
     ) -> Flows:

@@ -22,9 +22,8 @@ from weft.formats.chakra._flows import ADVICE, BOTH, COLLECT, SPREAD, Flows, Tra
 from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
-from weft.formats.chakra._pairs import by_pairs
+from weft.formats.chakra._pairs import by_pairs, out_of_reach
 from weft.formats.chakra._payloads import Payloads, direction_of, payloads
-from weft.formats.chakra._reachability import out_of_reach
 from weft.formats.chakra._sums import all_reduced
 from weft.formats.chakra._trace_files import TraceFiles
 from weft.formats.imported import Hints, Imported
