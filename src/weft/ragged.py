@@ -47,3 +47,12 @@ def lengths_of(offsets: Numbers, which: NDArray[np.integer[Any]]) -> Numbers:
 def places(offsets: Numbers, which: NDArray[np.integer[Any]]) -> Numbers:
     """The places of some of the lists, one list after the other."""
     return ranges(offsets[which], lengths_of(offsets, which))
+
+
+def earlier_equals(values: NDArray[Any]) -> Numbers:
+    """How many equal values stand before each."""
+    order = np.argsort(values, kind="stable")
+    counts = np.unique(values, return_counts=True)[1]
+    found: Numbers = np.empty(len(values), dtype=np.int64)
+    found[order] = positions(counts)
+    return found

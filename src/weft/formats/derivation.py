@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Cells, Linearized, Program, Transfers, linearize, place
+from weft.arrays import Int32, Int64
 from weft.collective import Collective, Move, custom
 from weft.errors import InputError
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

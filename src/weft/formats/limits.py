@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
+from weft.arrays import Int64
 from weft.collective import PATTERNS, Chunks
 from weft.errors import InputError
 from weft.ragged import offsets_of
 from weft.units import MAX_BYTES
-
-Int64 = NDArray[np.int64]
 
 # The columns that say what moves in a collective whose name does not.
 PART_TYPES: dict[str, type[np.generic]] = {

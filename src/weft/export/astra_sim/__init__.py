@@ -38,7 +38,7 @@ from weft.export.astra_sim._traces import (
     participants,
     write_workload,
 )
-from weft.formats.chakra._columns import TAGS
+from weft.formats.chakra.schema import TAGS
 from weft.progress import interruptible
 from weft.topology import Topology
 from weft.units import PS_PER_NS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.export.astra_sim._messages import Int64
+from weft.arrays import Int64
 from weft.export.astra_sim._shapes import Shape
 from weft.export.astra_sim._traces import GROUP
 

@@ -8,19 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Routes
+from weft.arrays import Int32, Int64
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.export.astra_sim._messages import (
-    Cut,
-    Int32,
-    Int64,
-    Pieces,
-    Rows,
-    cut,
-    merged,
-    running_max,
-    split,
-)
+from weft.export.astra_sim._messages import Cut, Pieces, Rows, cut, merged, running_max, split
 from weft.export.astra_sim._pace import Pace, paced
 from weft.export.astra_sim._shapes import Shape
 from weft.ragged import offsets_of

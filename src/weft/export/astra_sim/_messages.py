@@ -6,15 +6,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
+from weft.arrays import Bool, Int32, Int64
 from weft.formats.row_checks import standard_columns
 from weft.ragged import lengths_of, offsets_of, owners, positions, ranges
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

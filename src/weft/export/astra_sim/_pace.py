@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.export.astra_sim._messages import Bool, Int32, Int64, Rows, running_max
+from weft.arrays import Bool, Int32, Int64
+from weft.export.astra_sim._messages import Rows, running_max
 
 # What a hop may be off the plan: floors of its arrival and its hold, a sum, a gate.
 _DRIFT_PS = 4000

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from weft import _core
+from weft.arrays import Int64
 from weft.export.astra_sim._forms import Form
-from weft.export.astra_sim._messages import Int64
 from weft.replay.astra_sim import dimensions_of
 from weft.topology.astra import AstraNetwork
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from weft import _core
+from weft.arrays import Int32, Int64
 from weft.collective import Chunks, Collective
 from weft.export.astra_sim._forms import Form
-from weft.export.astra_sim._messages import Int32, Int64
 from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
 from weft.formats.chakra.schema import CHAKRA_VERSION, COMM_COLL, COMM_TYPE_OF, COMP
 

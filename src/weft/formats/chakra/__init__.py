@@ -16,11 +16,12 @@ from weft.algorithm import Algorithm
 from weft.collective import Collective, format_group, parse_group
 from weft.documents import naming, new_folder
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._attributes import SCHEMA_VERSION, Attribute
-from weft.formats.chakra._columns import (
-    TAGS,
+from weft.formats.chakra._attributes import (
+    SCHEMA_VERSION,
+    Attribute,
     check_savable,
     checksum,
+    header_attributes,
     optional_columns,
     planned,
     sent_attributes,
@@ -28,8 +29,7 @@ from weft.formats.chakra._columns import (
 from weft.formats.chakra._load import TRACE_NAME, load
 from weft.formats.chakra._some_ranks import check_ranks, nodes_of
 from weft.formats.chakra._trace_files import TraceFiles, has_traces
-from weft.formats.chakra._trace_header import header_attributes
-from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TEXT
+from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TAGS, TEXT
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
 from weft.formats.limits import count_limit, named_npus

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.arrays import Int32, Int64
 from weft.errors import FormatError
 from weft.formats.chakra._graph import Messages, TraceNodes
 from weft.ragged import owners
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 
 SPREAD = _core.TraceDirection.spread
 COLLECT = _core.TraceDirection.collect

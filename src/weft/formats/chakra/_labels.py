@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int64
 from weft.collective import DEFAULT_ALIGNMENT, MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._flows import Flows, TraceFlow
 from weft.formats.chakra._payloads import Payloads
 from weft.formats.imported import Hints
 from weft.ragged import owners, ranges
-
-Int64 = NDArray[np.int64]
 
 _MOST_NODES = 1 << 15  # of a rank: sets of those before each take up to 128 MiB
 

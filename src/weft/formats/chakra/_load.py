@@ -14,11 +14,16 @@ from weft.algorithm import Algorithm, Transfers
 from weft.collective import Chunks
 from weft.documents import naming
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._attributes import READABLE_VERSIONS, Attributes
-from weft.formats.chakra._columns import checksum, planned
+from weft.formats.chakra._attributes import (
+    READABLE_VERSIONS,
+    Attributes,
+    TraceHeader,
+    checksum,
+    parse_header,
+    planned,
+)
 from weft.formats.chakra._row_collector import Rows
 from weft.formats.chakra._trace_files import TraceFiles
-from weft.formats.chakra._trace_header import TraceHeader, parse_header
 from weft.formats.chakra.schema import COMM_RECV, COMM_SEND
 from weft.formats.header import read_header, read_network
 from weft.formats.limits import count_limit

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int64
 from weft.collective import Chunks, Collective
 from weft.formats.chakra._flows import SPREAD, Flows, TraceFlow
 from weft.formats.chakra._payloads import Payloads
 from weft.formats.chakra.schema import COMM_RECV, COMM_SEND
 from weft.formats.imported import Hints
 from weft.ragged import owners
-
-Int64 = NDArray[np.int64]
 
 MOST_ROWS = 1 << 26
 

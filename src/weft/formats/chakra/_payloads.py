@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int32
 from weft.collective import PATTERNS, Chunks, Collective, all_to_allv, custom, permutation
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._exact_cover import exact_cover
 from weft.formats.chakra._flows import Flows
 from weft.formats.imported import Hints
 from weft.units import format_size
-
-Int32 = NDArray[np.int32]
 
 # Sums for one NPU, and what one NPU hands out: parts are known by where they end.
 COLLECTED = ("reduce-scatter", "reduce", "scatter")

@@ -8,26 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Transfers
+from weft.algorithm import COLUMN_TYPES, Transfers
+from weft.arrays import Bool, Int32, Int64
 from weft.errors import InputError
-from weft.formats.chakra._attributes import Attributes
-from weft.formats.chakra._columns import OPTIONAL
-from weft.formats.chakra._trace_header import TraceHeader
-from weft.formats.chakra.schema import (
-    COMM_RECV,
-    COMM_SEND,
-    COMP,
-    HAS_DST,
-    HAS_SIZE,
-    HAS_SRC,
-    HAS_TAG,
-)
+from weft.formats.chakra._attributes import OPTIONAL, Attributes, TraceHeader
+from weft.formats.chakra._trace_files import check_present
+from weft.formats.chakra.schema import COMM_RECV, COMM_SEND, COMP, HAS_TAG
+from weft.formats.limits import checked_range
 from weft.quoting import quoted
-from weft.ragged import offsets_of, ranges
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
+from weft.ragged import earlier_equals, offsets_of, ranges
 
 
 class Rows:
@@ -52,15 +41,13 @@ class Rows:
         self.receiver = np.full(rows, -1, dtype=np.int32)
         self.expected_src = np.full(rows, -1, dtype=np.int32)
         self.received_bytes = np.zeros(rows, dtype=np.int64)
-        wide = {"start", "end"}
         self._optional: dict[str, NDArray[Any]] = {
-            name: np.zeros(rows, dtype=np.int64 if name in wide else np.int32)
+            name: np.zeros(rows, dtype=COLUMN_TYPES[name])
             for name in header.columns
             if name != "deps"
         }
-        self._deps: list[tuple[Int64, Int64, Int64]] | None = (
-            [] if "deps" in header.columns else None
-        )
+        self._has_deps = "deps" in header.columns
+        self._deps: list[tuple[Int64, Int64, Int64]] = []
         self._npus = header.npus
 
     def add(self, npu: int, attributes: Attributes, nodes: _core.ChakraNodes) -> None:
@@ -74,8 +61,7 @@ class Rows:
         comps = nodes.type == COMP
         for node in np.flatnonzero(~(sends | receives | comps))[:1]:
             raise InputError(f"node {nodes.id[node]} is of type {nodes.type[node]}, none of Weft's")
-        self._require(nodes, sends, HAS_DST | HAS_SIZE | HAS_TAG)
-        self._require(nodes, receives, HAS_SRC | HAS_SIZE | HAS_TAG)
+        check_present(nodes, nodes.present)
         local = comps & (nodes.present & HAS_TAG != 0)
         self._add_received(npu, nodes, np.flatnonzero(receives))
         self._add_sent(npu, nodes, np.flatnonzero(sends | local), local)
@@ -91,12 +77,6 @@ class Rows:
             raise InputError(f"node {number} is missing: there are {len(nodes)} nodes")
         return where
 
-    def _require(self, nodes: _core.ChakraNodes, which: Bool, bits: int) -> None:
-        for node in np.flatnonzero(which & (nodes.present & bits != bits))[:1]:
-            raise InputError(
-                f"node {nodes.id[node]} lacks one of comm_src or comm_dst, comm_size, comm_tag"
-            )
-
     def _tags(self, nodes: _core.ChakraNodes, which: Int64, seen: Int32) -> Int64:
         """The rows of some nodes; each is one of the table, and new."""
         tags = nodes.comm_tag[which]
@@ -104,10 +84,7 @@ class Rows:
             raise InputError(
                 f"node {nodes.id[which[at]]} has row {tags[at]}, but rows are 0 to {len(seen) - 1}"
             )
-        ascending = np.argsort(tags, kind="stable")
-        again = np.zeros(len(tags), dtype=bool)
-        again[ascending[1:]] = np.diff(tags[ascending]) == 0
-        for at in np.flatnonzero(again | (seen[tags] >= 0))[:1]:
+        for at in np.flatnonzero((earlier_equals(tags) > 0) | (seen[tags] >= 0))[:1]:
             raise InputError(
                 f"node {nodes.id[which[at]]} has row {tags[at]}, which another node has"
             )
@@ -154,20 +131,22 @@ class Rows:
     ) -> None:
         """Take over what the attributes say about the rows this NPU sends, ascending."""
         rows = np.sort(nodes.comm_tag[which])
-        self.chunk[rows] = self._column(attributes, "chunk", len(rows))
-        if "route" in self._optional:
-            self._optional["route"][rows] = self._column(attributes, "route", len(rows))
-        for name in ("src_place", "dst_place"):
-            if name in self._optional:
-                self._optional[name][rows] = self._column(attributes, name, len(rows))
-        if "start" in self._optional and "end" in self._optional:
-            start = self._wide_column(attributes, "start_ps", len(rows))
+        for name, column in {"chunk": self.chunk, **self._optional}.items():
+            if name not in ("start", "end"):
+                values = self._column(attributes, name, len(rows))
+                checked_range(f"weft.{name}", values, self._limits.get(name, 1 << 31))
+                column[rows] = values
+        if "start" in self._optional:
+            start = self._column(attributes, "start_ps", len(rows))
             self._optional["start"][rows] = start
-            self._optional["end"][rows] = start + self._wide_column(
-                attributes, "duration_ps", len(rows)
-            )
-        if self._deps is not None:
-            self._deps.append((rows, *self._read_deps(attributes, len(rows))))
+            duration = self._column(attributes, "duration_ps", len(rows))
+            self._optional["end"][rows] = start + duration
+        if self._has_deps:
+            counts = self._column(attributes, "dep_count", len(rows))
+            deps = attributes.column("weft.deps")
+            if ((counts < 0) | (counts > len(deps))).any() or counts.sum() != len(deps):
+                raise InputError("weft.dep_count does not fit weft.deps")
+            self._deps.append((rows, counts, deps))
         here = np.sort(nodes.comm_tag[local])
         if len(here):
             flags = attributes.flags("weft.local_reduce")
@@ -175,30 +154,17 @@ class Rows:
                 raise InputError(f"weft.local_reduce has {len(flags)} entries for {len(here)} rows")
             self.reduce[here] = flags
 
-    def _wide_column(self, attributes: Attributes, name: str, count: int) -> Int64:
+    @staticmethod
+    def _column(attributes: Attributes, name: str, count: int) -> Int64:
         values = attributes.column(f"weft.{name}")
         if len(values) != count:
             raise InputError(f"weft.{name} has {len(values)} entries, but nodes send {count} rows")
         return values
 
-    def _column(self, attributes: Attributes, name: str, count: int) -> Int64:
-        values = self._wide_column(attributes, name, count)
-        end = self._limits.get(name, 1 << 31)
-        for at in np.flatnonzero((values < 0) | (values >= end))[:1]:
-            raise InputError(f"weft.{name}[{at}] is {values[at]}; expected 0 to {end - 1}")
-        return values
-
-    def _read_deps(self, attributes: Attributes, count: int) -> tuple[Int64, Int64]:
-        counts = self._wide_column(attributes, "dep_count", count)
-        deps = attributes.column("weft.deps")
-        if ((counts < 0) | (counts > len(deps))).any() or counts.sum() != len(deps):
-            raise InputError("weft.dep_count does not fit weft.deps")
-        return counts, deps
-
     def table(self) -> Transfers:
         """The finished table; every row must have been seen."""
         optional = dict(self._optional)
-        if self._deps is not None:
+        if self._has_deps:
             counts = np.zeros(len(self.src), dtype=np.int64)
             for rows, lengths, _ in self._deps:
                 counts[rows] = lengths

@@ -6,15 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, Transfers, chunk_bytes
+from weft.arrays import Int64
 from weft.errors import InputError
-from weft.formats.chakra._columns import TAGS, check_savable, planned
+from weft.formats.chakra._attributes import check_savable, planned
+from weft.formats.chakra.schema import TAGS
 from weft.formats.row_checks import standard_columns
 
-Int64 = NDArray[np.int64]
+# All that nodes of an algorithm have, but for their tags.
+_COLUMNS = (
+    *("id", "type", "ctrl_offsets", "ctrl", "data_offsets", "data", "start", "duration"),
+    *("present", "comm_src", "comm_dst", "comm_size"),
+)
 
 
 def check_ranks(ranks: Sequence[int], npus: int) -> None:
@@ -67,18 +72,5 @@ def _tagged(nodes: _core.ChakraNodes, tags: Int64) -> _core.ChakraNodes:
     """The same nodes with other tags."""
     if not len(tags):
         return nodes
-    return _core.ChakraNodes(
-        id=nodes.id,
-        type=nodes.type,
-        ctrl_offsets=nodes.ctrl_offsets,
-        ctrl=nodes.ctrl,
-        data_offsets=nodes.data_offsets,
-        data=nodes.data,
-        start=nodes.start,
-        duration=nodes.duration,
-        present=nodes.present,
-        comm_src=nodes.comm_src,
-        comm_dst=nodes.comm_dst,
-        comm_size=nodes.comm_size,
-        comm_tag=tags[nodes.comm_tag],
-    )
+    columns = {name: getattr(nodes, name) for name in _COLUMNS}
+    return _core.ChakraNodes(**columns, comm_tag=tags[nodes.comm_tag])
