@@ -1,4 +1,4 @@
-"""Routes for algorithms that were made for no network: the fewest links from NPU to NPU."""
+"""Routes of rows; for algorithms made for no network the fewest links from NPU to NPU."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ from weft.topology import Topology
 
 
 def routed(algorithm: Algorithm, topology: Topology) -> tuple[Rows, bool]:
-    """Rows that go from NPU to NPU through switches, and whether NPUs had to relay some."""
+    """Rows that go from NPU to NPU through switches, and whether NPUs had to relay some.
+
+    Those of a timed algorithm go over its own routes.
+    """
     table = algorithm.transfers
+    if algorithm.timed:
+        return rows_of(algorithm, table.require_times().route, algorithm.routes), False
     nodes = np.concatenate([table.src, table.dst])
     if nodes.max(initial=0) >= topology.npus:
         raise InputError(
