@@ -25,9 +25,8 @@ from weft.topology import Topology
 from weft.topology.load import as_topology
 from weft.units import format_size, parse_size
 from weft.workload.choosing import Batch, Choice, Job, choose
-from weft.workload.communicators import match_collectives
+from weft.workload.communicators import COMM_GROUP_NAME, load_comm_groups, match_collectives
 from weft.workload.loading import Workload, load_workload
-from weft.workload.process_groups import COMM_GROUP_NAME, load_comm_groups
 from weft.workload.splicing import save
 
 

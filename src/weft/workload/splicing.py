@@ -12,8 +12,8 @@ from weft.documents import check_replaceable, new_folder
 from weft.errors import FormatError
 from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
 from weft.formats.chakra.schema import COMP
+from weft.workload.communicators import COMM_GROUP_NAME
 from weft.workload.loading import Workload
-from weft.workload.process_groups import COMM_GROUP_NAME
 
 if TYPE_CHECKING:
     from weft.workload.lowering import Lowering

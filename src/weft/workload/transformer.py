@@ -12,7 +12,7 @@ from pathlib import Path
 from weft.documents import new_folder
 from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
 from weft.formats.chakra.schema import COMM_COLL, COMM_RECV, COMM_SEND, COMM_TYPE_OF, COMP
-from weft.workload.process_groups import COMM_GROUP_NAME
+from weft.workload.communicators import COMM_GROUP_NAME
 from weft.workload.transformer_model import Part, Transformer
 
 PREFIX = "transformer"

@@ -16,18 +16,17 @@ from weft.algorithm import Algorithm
 from weft.cost import CostModel
 from weft.documents import new_folder
 from weft.errors import InputError
-from weft.export.astra_sim._configuration import (
+from weft.export.astra_sim._files import (
     MEMORY,
     groups_json,
     logical_json,
     network_yml,
+    ns3_network,
+    readme,
     run_script,
     system_json,
 )
 from weft.export.astra_sim._forms import Form, between_npus, by_links
-from weft.export.astra_sim._ns3 import ns3_network
-from weft.export.astra_sim._prediction import predicted_ns
-from weft.export.astra_sim._readme import readme
 from weft.export.astra_sim._routing import routed
 from weft.export.astra_sim._shapes import Shape, shapes_of
 from weft.export.astra_sim._traces import (
@@ -35,6 +34,7 @@ from weft.export.astra_sim._traces import (
     algorithm_traces,
     call_of,
     participants,
+    predicted_ns,
     write_workload,
 )
 from weft.formats.chakra.schema import TAGS

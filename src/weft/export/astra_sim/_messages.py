@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.algorithm import Algorithm, Routes
 from weft.arrays import Bool, Int32, Int64
-from weft.formats.row_checks import standard_columns
+from weft.formats.limits import standard_columns
 from weft.ragged import lengths_of, offsets_of, owners, positions, ranges
 
 

@@ -1,9 +1,9 @@
-"""The traces of a bundle: the algorithm's, and a workload that calls it once."""
+"""The traces of a bundle, the algorithm's and a workload that calls it once; and their time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from weft.collective import Chunks, Collective
 from weft.export.astra_sim._forms import Form
 from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
 from weft.formats.chakra.schema import CHAKRA_VERSION, COMM_COLL, COMM_TYPE_OF, COMP
+from weft.replay.astra_sim import dimensions_of
+from weft.topology.astra import AstraNetwork
 
 _CALLED = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter")
 _MOST = (1 << 31) - 1
@@ -143,3 +145,23 @@ def _call_node(call: Call, group: str) -> Node:
         *((("pg_name", group),) if group else ()),
     )
     return Node(0, call.kind, COMM_COLL, attributes=attributes)
+
+
+MOST_MESSAGES = 1 << 24  # more would take gigabytes
+
+
+def predicted_ns(form: Form, traces: Iterable[bytes], ranks: Int64) -> int | None:
+    """When the last of `ranks` finishes on the congestion-aware backend.
+
+    None if there are too many messages to find out.
+    """
+    if len(form.rows) > MOST_MESSAGES:
+        return None
+    custom = _core.RunRules.custom
+    parts = [_core.read_rank(trace, rank, len(ranks), custom) for rank, trace in enumerate(traces)]
+    (shape,) = form.shapes
+    network = AstraNetwork([shape.name], [shape.size], [shape.gb], [shape.ns])
+    graph = _core.RunGraph(parts)
+    devices = ranks.astype(np.int32)
+    run = _core.run_astra_traces(graph, False, True, devices, dimensions_of(network))
+    return int(run.finish.max()) // 1000

@@ -32,8 +32,7 @@ from weft.formats.chakra._trace_files import TraceFiles, has_traces
 from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TAGS, TEXT
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
-from weft.formats.limits import count_limit, named_npus
-from weft.formats.row_checks import standard_columns
+from weft.formats.limits import count_limit, named_npus, standard_columns
 from weft.memory import fits_table
 
 __all__ = [

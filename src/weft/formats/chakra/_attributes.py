@@ -17,7 +17,7 @@ from weft.arrays import Int64
 from weft.errors import InputError
 from weft.formats.chakra.schema import BOOL_LIST, INT64, SINT64_LIST, TAGS, TEXT
 from weft.formats.header import Header, header_json, header_of
-from weft.formats.row_checks import check_rows
+from weft.formats.limits import check_rows
 from weft.ragged import lengths_of, places
 
 SCHEMA_VERSION = 2

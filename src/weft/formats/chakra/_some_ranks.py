@@ -13,7 +13,7 @@ from weft.arrays import Int64
 from weft.errors import InputError
 from weft.formats.chakra._attributes import check_savable, planned
 from weft.formats.chakra.schema import TAGS
-from weft.formats.row_checks import standard_columns
+from weft.formats.limits import standard_columns
 
 # All that nodes of an algorithm have, but for their tags.
 _COLUMNS = (

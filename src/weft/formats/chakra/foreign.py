@@ -18,12 +18,12 @@ from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
 from weft.documents import naming
 from weft.errors import FormatError, InputError, UnclearError, unknown_name
-from weft.formats.chakra._flows import ADVICE, BOTH, COLLECT, SPREAD, Flows, TraceFlow
+from weft.formats.chakra._flows import ADVICE, Flows, TraceFlow
 from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
 from weft.formats.chakra._pairs import by_pairs, out_of_reach
-from weft.formats.chakra._payloads import Payloads, direction_of, payloads
+from weft.formats.chakra._payloads import Matching, Payloads, direction_of
 from weft.formats.chakra._sums import all_reduced
 from weft.formats.chakra._trace_files import TraceFiles
 from weft.formats.imported import Hints, Imported
@@ -127,16 +127,11 @@ class _Reader:
         flows = self._follow(parts=True)
         if self._kind == "all-reduce":
             return self._imported(flows, all_reduced(flows, self._group, self._hints))
-        ends = direction_of(self._kind, self._hints) == "collect"
-        return self._imported(
-            flows, payloads(flows, self._kind, self._group, self._hints, ends=ends)
-        )
+        found = Matching(flows, self._kind, self._group, self._hints).run()
+        return self._imported(flows, found)
 
     def _follow(self, *, parts: bool) -> Flows:
-        direction = BOTH
-        if self._kind != "all-reduce":
-            ends = direction_of(self._kind, self._hints) == "collect"
-            direction = COLLECT if ends else SPREAD
+        direction = direction_of(self._kind, self._hints)
         return self._trace.follow(self._group, direction, parts=parts)
 
     def _imported(self, flows: Flows, found: Payloads) -> Imported:
