@@ -56,3 +56,13 @@ def earlier_equals(values: NDArray[Any]) -> Numbers:
     found: Numbers = np.empty(len(values), dtype=np.int64)
     found[order] = positions(counts)
     return found
+
+
+def distinct_pairs(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The pairs of values there are, in ascending order, and which of them each is."""
+    # Numbers are sorted quickly, pairs of them are not.
+    ones, one = np.unique(first, return_inverse=True)
+    others, other = np.unique(second, return_inverse=True)
+    pairs, which = np.unique(one.reshape(-1) * len(others) + other.reshape(-1), return_inverse=True)
+    at, of = np.divmod(pairs, max(len(others), 1))
+    return ones[at], others[of], which.reshape(-1)

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from weft.algorithm import Buffer, Cells, Linearized, Program, Transfers, linearize, place
+from weft.algorithm.linearization import Words
 from weft.arrays import Int32, Int64
 from weft.collective import Collective, Move, custom
 from weft.errors import InputError
@@ -29,7 +30,7 @@ class Buffers:
     in_place: bool
 
 
-class Translation(Protocol):
+class Translation(Words, Protocol):
     """A file as a program on some cells, and what the file calls those."""
 
     @property
@@ -37,10 +38,6 @@ class Translation(Protocol):
 
     @property
     def program(self) -> Program: ...
-
-    def event(self, event: int) -> str: ...
-
-    def cell(self, cell: int) -> str: ...
 
 
 _Results = list[dict[int, int]]  # of each class: the cell that holds its result, by GPU

@@ -242,7 +242,8 @@ def readme(
         f"Run it: ./run.sh PATH/{bundle.binary}",
         f"(or set ASTRA_SIM to that path). {bundle.ranks} ranks must finish; times are in ns.",
         "",
-        f"algorithm.N.et   what rank N{_position(bundle)} sends and receives",
+        f"algorithm.N.et   what rank N{'' if bundle.group is None else ' of the group'} sends and "
+        "receives",
         f"workload.N.et    one {bundle.collective} that runs it",
         "system.json      names the algorithm, relative to the folder in which ASTRA-sim runs",
         f"network.yml      {bundle.network}",
@@ -263,7 +264,3 @@ def readme(
     lines += ["", "What is not as planned:" if bundle.notes else "All is as planned."]
     lines += [f"- {note}" for note in bundle.notes]
     return "\n".join(lines) + "\n"
-
-
-def _position(bundle: Bundle) -> str:
-    return "" if bundle.group is None else " of the group"

@@ -19,7 +19,7 @@ from weft.cost import CostModel
 from weft.errors import InputError
 from weft.export.astra_sim._messages import Cut, Pieces, Rows, cut, merged, running_max, split
 from weft.export.astra_sim._shapes import Shape
-from weft.ragged import offsets_of
+from weft.ragged import distinct_pairs, offsets_of
 from weft.topology import Topology
 from weft.units import PS_PER_US, format_bandwidth, format_time
 
@@ -132,7 +132,10 @@ def between_npus(
 
 def by_links(rows: Rows, topology: Topology, cost: CostModel | None, in_parts: int = 1) -> Form:
     """Messages over one link each; nodes with a link are a pair of FullyConnected ranks."""
-    messages, parts = cut(rows, _single_links(rows.routes, topology))
+    links = rows.routes.links
+    single = Routes.of_links(len(links))
+    pieces = Pieces(rows.routes.offsets, topology.src[links], topology.dst[links], single)
+    messages, parts = cut(rows, pieces)
     link = _links_of(rows, parts)
     speeds = _Speeds.of(topology, np.unique(link[parts.piece >= 0]))
     delay_of, late = _delays(rows.routes, speeds)
@@ -185,15 +188,6 @@ def _bytes_a_ns(bandwidth: int) -> int:
     return -(-bandwidth // 10**9)
 
 
-def _single_links(routes: Routes, topology: Topology) -> Pieces:
-    return Pieces(
-        routes.offsets,
-        topology.src[routes.links],
-        topology.dst[routes.links],
-        Routes.of_links(len(routes.links)),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Speeds:
     """Speeds of the ordered pairs of nodes that are used; by link."""
@@ -228,19 +222,15 @@ def _scaled(rows: Rows, speeds: _Speeds, link: Int64) -> Int64:
     """Bytes that take as long on the fastest link as the message on its own."""
     if speeds.fastest == speeds.slowest:
         return rows.bytes
-    rates, rate = np.unique(speeds.bandwidth[link], return_inverse=True)
-    sizes, size = np.unique(rows.bytes, return_inverse=True)
-    kinds, kind = np.unique(size.reshape(-1) * len(rates) + rate.reshape(-1), return_inverse=True)
-    scaled = []
-    for one in kinds.tolist():
-        true, own = int(sizes[one // len(rates)]), int(rates[one % len(rates)])
-        scaled.append((2 * true * speeds.fastest + own) // (2 * own))
+    sizes, rates, kind = distinct_pairs(rows.bytes, speeds.bandwidth[link])
+    pairs = zip(sizes.tolist(), rates.tolist(), strict=True)
+    scaled = [(2 * size * speeds.fastest + own) // (2 * own) for size, own in pairs]
     if max(scaled, default=0) > _MAX_BYTES:
         raise InputError(
             f"links of {format_bandwidth(speeds.slowest)} and {format_bandwidth(speeds.fastest)} "
             "are too far apart for ASTRA-sim, which knows one bandwidth"
         )
-    return np.where(rows.local, rows.bytes, np.array(scaled, dtype=np.int64)[kind.reshape(-1)])
+    return np.where(rows.local, rows.bytes, np.array(scaled, dtype=np.int64)[kind])
 
 
 def _delays(routes: Routes, speeds: _Speeds) -> tuple[Int64, Int64]:
@@ -272,11 +262,8 @@ def _timed(
     cost: CostModel | None,
 ) -> Rows:
     """Messages with the times at which the plan has them enter their links."""
-    offset = np.zeros(len(messages), dtype=np.int64)
-    inner = np.flatnonzero(~parts.first)
-    if len(inner):
-        offset = _offsets(messages, parts, rows, topology, cost)
-    start = start + offset
+    if not parts.first.all():
+        start = start + _offsets(messages, parts, rows, topology, cost)
     return replace(messages, start=start, ready=np.where(parts.first, messages.ready, start))
 
 

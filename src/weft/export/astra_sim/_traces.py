@@ -54,20 +54,12 @@ def call_of(demands: Sequence[Collective]) -> Call:
     return Call(kind, size, exact)
 
 
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """Sizes as counts of equal pieces, for versions of ASTRA-sim that scale algorithms."""
+def _counts(form: Form, call: Call, offset: Int64) -> tuple[Int32, Int32, int]:
+    """Sizes as counts of equal pieces, for versions of ASTRA-sim that scale algorithms.
 
-    count: Int32
-    index: Int32
-    total: int
-
-
-def _counts(form: Form, call: Call, offset: Int64) -> _Counts:
-    """Pieces that give the very bytes; a total of -1 says that there are none such.
-
-    Such a version takes the workload's size over the total for a piece (times the ranks for an
-    All-Gather), and wants both the size and the total to be divisible.
+    Gives the number of pieces and the first one of each message, and how many there are in all:
+    -1 if no pieces give the very bytes. Such a version takes the workload's size over the total
+    for a piece (times the ranks for an All-Gather), and wants both to be divisible.
     """
     sent = form.rows.bytes[~form.rows.local]
     gathers = call.kind == "all-gather"
@@ -77,9 +69,9 @@ def _counts(form: Form, call: Call, offset: Int64) -> _Counts:
     fits = total % form.ranks == 0 and call.size % total == 0 and total <= _MOST
     if not fits or int(sent.max(initial=0)) // piece > _MOST:
         zeros = np.zeros(len(form.rows), dtype=np.int32)
-        return _Counts(zeros, zeros, -1)
+        return zeros, zeros, -1
     index = np.minimum(offset[form.rows.chunk] // piece, total - 1)
-    return _Counts((form.rows.bytes // piece).astype(np.int32), index.astype(np.int32), total)
+    return (form.rows.bytes // piece).astype(np.int32), index.astype(np.int32), total
 
 
 def participants(form: Form, demands: Sequence[Collective]) -> Int64:
@@ -92,7 +84,8 @@ def participants(form: Form, demands: Sequence[Collective]) -> Int64:
 
 def algorithm_traces(form: Form, call: Call, ranks: Int64, chunks: Chunks) -> Iterator[bytes]:
     """One trace for each of `ranks`, numbered from 0."""
-    rows, counts = form.rows, _counts(form, call, _offsets(chunks, form.parts))
+    rows = form.rows
+    piece_count, piece_index, pieces = _counts(form, call, _offsets(chunks, form.parts))
     sizes = np.zeros(max(len(rows), rows.places), dtype=np.int64)
     sizes[: len(rows)] = rows.bytes
     table = _core.Transfers(
@@ -109,9 +102,9 @@ def algorithm_traces(form: Form, call: Call, ranks: Int64, chunks: Chunks) -> It
         gate=form.pace.gate,
         after=form.pace.after,
         delay=form.delay,
-        piece_count=counts.count,
-        piece_index=counts.index,
-        pieces=counts.total,
+        piece_count=piece_count,
+        piece_index=piece_index,
+        pieces=pieces,
     )
     plan = _core.ChakraPlan(len(ranks), table, sizes, pace)
     for rank in range(len(ranks)):
@@ -128,23 +121,14 @@ def _offsets(chunks: Chunks, parts: int) -> Int64:
 
 def write_workload(place: Path, prefix: str, form: Form, call: Call, ranks: Int64) -> int:
     """Write one trace a rank: the call for each of `ranks`, nothing to do for others."""
-    grouped = len(ranks) < form.ranks
-    busy = FILE_HEAD + encode(_call_node(call, GROUP if grouped else ""))
+    said = [("comm_size", call.size), ("comm_type", COMM_TYPE_OF[call.kind]), ("is_cpu_op", 0)]
+    group = [("pg_name", GROUP)] if len(ranks) < form.ranks else []
+    busy = FILE_HEAD + encode(Node(0, call.kind, COMM_COLL, attributes=(*said, *group)))
     idle = FILE_HEAD + encode(Node(0, "idle", COMP))
     takes_part = np.isin(np.arange(form.ranks), ranks)
     for rank, part in enumerate(takes_part.tolist()):
         (place / f"{prefix}.{rank}.et").write_bytes(busy if part else idle)
     return int(np.where(takes_part, len(busy), len(idle)).sum())
-
-
-def _call_node(call: Call, group: str) -> Node:
-    attributes = (
-        ("comm_size", call.size),
-        ("comm_type", COMM_TYPE_OF[call.kind]),
-        ("is_cpu_op", 0),
-        *((("pg_name", group),) if group else ()),
-    )
-    return Node(0, call.kind, COMM_COLL, attributes=attributes)
 
 
 MOST_MESSAGES = 1 << 24  # more would take gigabytes

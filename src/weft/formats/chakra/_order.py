@@ -39,8 +39,8 @@ def ordered(trace: TraceFlow, flows: Flows, payloads: Payloads) -> Ordered:
     chunk = payloads.chunk[flows.part[order]].astype(np.int32)
     content = flows.content[order]
     reduce = payloads.demand.chunks.reduce[chunk] & ~flows.complete[content]
-    rows = _Rows(message, content, chunk, flows.src[order], flows.dst[order], reduce)
-    done = _with_scratch(rows, flows)
+    rows = Transfers(chunk, flows.src[order], flows.dst[order], reduce)
+    done = _with_scratch(Ordered(rows, message), _added_before(rows, flows, content))
     return replace(done, transfers=_with_deps(trace, done, _node_chunks(flows, payloads)))
 
 
@@ -52,25 +52,14 @@ def _node_chunks(flows: Flows, payloads: Payloads) -> Int32:
     return chunks
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    message: Int64
-    content: Int64
-    chunk: Int32
-    src: Int32
-    dst: Int32
-    reduce: Bool
-
-
-def _with_scratch(rows: _Rows, flows: Flows) -> Ordered:
-    until = _added_before(rows, flows)
-    count = len(rows.chunk)
+def _with_scratch(done: Ordered, until: Int64) -> Ordered:
+    """The rows, of which those that add too early, before row `until`, do so by way of scratch."""
+    rows, count = done.transfers, len(done.message)
     late = np.flatnonzero(until >= 0)
     if len(late) == 0:
-        return Ordered(Transfers(rows.chunk, rows.src, rows.dst, rows.reduce), rows.message)
+        return done
     slots = (earlier_equals(rows.dst[late]) | place(Buffer.SCRATCH, 0)).astype(np.int32)
-    home = rows.chunk.copy()
-    reads, writes, reduce = home.copy(), home.copy(), rows.reduce.copy()
+    writes, reduce = rows.chunk.copy(), rows.reduce.copy()
     writes[late] = slots
     reduce[late] = False
     # Local rows stand just before the row that needs the sum.
@@ -84,13 +73,13 @@ def _with_scratch(rows: _Rows, flows: Flows) -> Ordered:
         merged(rows.src, rows.dst[late]),
         merged(rows.dst, rows.dst[late]),
         merged(reduce, np.ones(len(late), dtype=np.bool_)),
-        src_place=merged(reads, slots),
-        dst_place=merged(writes, home[late]),
+        src_place=merged(rows.chunk, slots),
+        dst_place=merged(writes, rows.chunk[late]),
     )
-    return Ordered(table, merged(rows.message, rows.message[late]))
+    return Ordered(table, merged(done.message, done.message[late]))
 
 
-def _added_before(rows: _Rows, flows: Flows) -> Int64:
+def _added_before(rows: Transfers, flows: Flows, content: Int64) -> Int64:
     """For each row that adds too early: the row before which it must add; -1 for all others."""
     count, npus = len(rows.chunk), len(flows.nodes.files)
     places = rows.chunk.astype(np.int64) * npus
@@ -108,8 +97,8 @@ def _added_before(rows: _Rows, flows: Flows) -> Int64:
         more[more] = sent[at[more]] // count == cell[count:][asked[more]]
         until[asked[~more & early]] = count
         asked, at, early = asked[more], at[more], early[more]
-        has = flows.contributors[rows.content[senders[at]]]
-        waits = ((flows.contributors[rows.content[asked]] & ~has) == 0).all(axis=1)
+        has = flows.contributors[content[senders[at]]]
+        waits = ((flows.contributors[content[asked]] & ~has) == 0).all(axis=1)
         until[asked[waits & early]] = senders[at[waits & early]]
         asked, at, early = asked[~waits], at[~waits] + 1, np.ones(int((~waits).sum()), np.bool_)
     return until

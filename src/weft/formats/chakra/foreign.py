@@ -7,12 +7,10 @@ anything: the judge decides afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
@@ -138,8 +136,5 @@ class _Reader:
         done = ordered(self._trace, flows, found)
         provenance = {"format": "chakra", "source": self._path.name}
         algorithm = Algorithm((found.demand,), done.transfers, provenance=provenance)
-        return Imported(algorithm, self._path, self._origin(done.message))
-
-    def _origin(self, message: NDArray[np.int64]) -> Callable[[int], str]:
         nodes, send = self._nodes, self._messages.send
-        return lambda row: nodes.name(int(send[message[row]]))
+        return Imported(algorithm, self._path, lambda row: nodes.name(int(send[done.message[row]])))
