@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int32, Int64
 from weft.documents import new_file
 from weft.errors import FormatError
 from weft.units import PS_PER_US
@@ -43,12 +43,12 @@ class Timeline:
     """
 
     tracks: Sequence[tuple[str, str]]
-    track: NDArray[np.int32]
-    start: NDArray[np.int64]
-    duration: NDArray[np.int64]
+    track: Int32
+    start: Int64
+    duration: Int64
     name: Sequence[str]
-    bytes: NDArray[np.int64]
-    arrows: NDArray[np.int64]
+    bytes: Int64
+    arrows: Int64
 
     def save(self, path: str | Path) -> None:
         """Write a file, compressed if its name ends in ``.gz``."""
@@ -125,7 +125,7 @@ def _metadata(
     ]
 
 
-def _microseconds(times: NDArray[np.int64]) -> Iterator[str]:
+def _microseconds(times: Int64) -> Iterator[str]:
     """Times in microseconds, exact to the picosecond."""
     whole, rest = np.divmod(times, PS_PER_US)
     return (f"{w}.{r:06d}" for w, r in zip(whole.tolist(), rest.tolist(), strict=True))

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int64
 from weft.documents import Document, PlacedError, load_json, read_document
 from weft.errors import FormatError, InputError
 from weft.formats.chakra.schema import COMM_TYPES
@@ -128,9 +128,9 @@ class Communicator:
 
     name: str
     members: tuple[int, ...]
-    kind: NDArray[np.int64]
-    size: NDArray[np.int64]
-    nodes: Mapping[int, NDArray[np.int64]] = field(repr=False)
+    kind: Int64
+    size: Int64
+    nodes: Mapping[int, Int64] = field(repr=False)
 
 
 def match_collectives(workload: Workload, given: Groups) -> list[Communicator]:
@@ -141,7 +141,7 @@ def match_collectives(workload: Workload, given: Groups) -> list[Communicator]:
     FormatError
         A group is unknown, or its members do not do the same: names file and node.
     """
-    found: dict[tuple[str, tuple[int, ...]], dict[int, NDArray[np.int64]]] = {}
+    found: dict[tuple[str, tuple[int, ...]], dict[int, Int64]] = {}
     for rank in range(workload.ranks):
         for key, nodes in _of_rank(workload, rank, given):
             found.setdefault(key, {})[rank] = nodes
@@ -150,7 +150,7 @@ def match_collectives(workload: Workload, given: Groups) -> list[Communicator]:
 
 def _of_rank(
     workload: Workload, rank: int, given: Groups
-) -> list[tuple[tuple[str, tuple[int, ...]], NDArray[np.int64]]]:
+) -> list[tuple[tuple[str, tuple[int, ...]], Int64]]:
     """The groups that one rank uses, each with its collectives in order."""
     trace = workload.traces[rank]
     try:
@@ -164,7 +164,7 @@ def _of_rank(
     of = np.array([numbers[name] for name in names])[trace.frames.group]
     order = np.argsort(of, kind="stable")
     firsts = np.searchsorted(of[order], np.arange(len(numbers) + 1))
-    used: list[tuple[tuple[str, tuple[int, ...]], NDArray[np.int64]]] = []
+    used: list[tuple[tuple[str, tuple[int, ...]], Int64]] = []
     for name, number in numbers.items():
         nodes = order[firsts[number] : firsts[number + 1]]
         if not len(nodes):
@@ -185,7 +185,7 @@ def _of_rank(
 
 
 def _communicator(
-    workload: Workload, name: str, members: tuple[int, ...], nodes: dict[int, NDArray[np.int64]]
+    workload: Workload, name: str, members: tuple[int, ...], nodes: dict[int, Int64]
 ) -> Communicator:
     """Check that all members do the same."""
     first = next(iter(nodes))
@@ -215,9 +215,7 @@ def _communicator(
     return Communicator(name, members, kind, size, nodes)
 
 
-def _columns(
-    workload: Workload, rank: int, nodes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _columns(workload: Workload, rank: int, nodes: Int64) -> tuple[Int64, Int64]:
     frames = workload.traces[rank].frames
     return frames.kind[nodes], frames.size[nodes]
 

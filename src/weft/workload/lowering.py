@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft import _core
+from weft.arrays import Int64
 from weft.cost import LatencyModel, Switching
 from weft.display import line
 from weft.errors import InputError, WeftError
@@ -80,7 +80,7 @@ class Lowering:
     batches: Sequence[Batch]
     algorithms: dict[Job, Template]
     kept: dict[str, int]
-    first_tags: Sequence[NDArray[np.int64]]
+    first_tags: Sequence[Int64]
 
     def __repr__(self) -> str:
         where = f"{self.workload.files.name} on {self.topology.title}"
@@ -258,7 +258,7 @@ def _template(job: Job, result: Result) -> Template:
 
 def _number_tags(
     traces: Workload, batches: Sequence[Batch], algorithms: dict[Job, Template]
-) -> list[NDArray[np.int64]]:
+) -> list[Int64]:
     """The first tag of each step of each batch, in the first gap that the traces' own leave."""
     widths = [[algorithms[job].tags for job in batch.jobs] for batch in batches]
     needed = sum(map(sum, widths))

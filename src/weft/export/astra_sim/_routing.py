@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
+from weft.arrays import Int64
 from weft.errors import InputError
 from weft.export.astra_sim._messages import Pieces, Rows, cut, rows_of
 from weft.ragged import offsets_of
@@ -38,9 +38,7 @@ def routed(algorithm: Algorithm, topology: Topology) -> tuple[Rows, bool]:
     return messages, not bool((parts.first & parts.last).all())
 
 
-def _paths(
-    topology: Topology, sources: NDArray[np.int64], targets: NDArray[np.int64]
-) -> list[list[int]]:
+def _paths(topology: Topology, sources: Int64, targets: Int64) -> list[list[int]]:
     """The links of a shortest path for each pair; ties go to the lowest link numbers."""
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(topology.nodes)]
     for link, ends in enumerate(zip(topology.src.tolist(), topology.dst.tolist(), strict=True)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, Transfers
-from weft.arrays import Int64
+from weft.arrays import Bool, Int64
 from weft.errors import InputError
 from weft.formats.chakra.schema import BOOL_LIST, INT64, SINT64_LIST, TAGS, TEXT
 from weft.formats.header import Header, header_json, header_of
@@ -68,7 +68,7 @@ class Attributes:
         """A column written by `delta`."""
         return undelta(self._get(name, SINT64_LIST))
 
-    def flags(self, name: str) -> NDArray[np.bool_]:
+    def flags(self, name: str) -> Bool:
         values: Int64 = self._get(name, BOOL_LIST)
         return values.astype(np.bool_)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.arrays import Int32, Int64
+from weft.arrays import Bool, Int32, Int64
 from weft.errors import FormatError
 from weft.formats.chakra._graph import Messages, TraceNodes
 from weft.ragged import owners
@@ -52,7 +52,7 @@ class Flows:
     npu: Int32
     size: Int64
     node_part: Int32
-    complete: NDArray[np.bool_]
+    complete: Bool
     contributors: NDArray[np.uint64]
     by_row: bool = False
 
