@@ -38,10 +38,6 @@ _NO_ROWS = Transfers(_NO_NPU, _NO_NPU, _NO_NPU, np.zeros(0, dtype=np.bool_))
 Placed = Callable[[str, Sequence[str | int]], AbstractContextManager[None]]
 
 
-def _anywhere(_name: str, _path: Sequence[str | int]) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 class Demand(msgspec.Struct, forbid_unknown_fields=True):
     """A collective; its group lies in the column ``groups``."""
 
@@ -204,7 +200,7 @@ def read_header(
     limit: int,
     *,
     rows: Transfers = _NO_ROWS,
-    placed: Placed = _anywhere,
+    placed: Placed = lambda _name, _path: nullcontext(),
 ) -> Algorithm:
     """The algorithm of a header and its rows; `limit` chunks at most, among `npus` NPUs.
 

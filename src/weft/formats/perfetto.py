@@ -76,10 +76,9 @@ class Timeline:
         for tid, (process, name) in enumerate(self.tracks, 1):
             if process not in processes:
                 processes[process] = len(processes) + 1
-                named = {"name": process}, {"sort_index": processes[process]}
-                names += _metadata("process", {"pid": processes[process]}, *named)
+                names += _metadata("process", {"pid": processes[process]}, process)
             ids = {"pid": processes[process], "tid": tid}
-            names += _metadata("thread", ids, {"name": name}, {"sort_index": tid})
+            names += _metadata("thread", ids, name)
             heads.append(f'"pid":{processes[process]},"tid":{tid},"ts":')
         return heads, names
 
@@ -116,12 +115,12 @@ def check_name(path: Path) -> None:
         raise FormatError(f"{path}: a timeline is a .json or .json.gz file; name it so")
 
 
-def _metadata(
-    what: str, ids: dict[str, int], name: dict[str, str], order: dict[str, int]
-) -> list[str]:
+def _metadata(what: str, ids: dict[str, int], name: str) -> list[str]:
+    """The events that name a track or its heading, and put it in the order of its last id."""
+    *_, number = ids.values()
     return [
-        json.dumps({"ph": "M", **ids, "name": f"{what}_{kind}", "args": args})
-        for kind, args in (("name", name), ("sort_index", order))
+        json.dumps({"ph": "M", **ids, "name": f"{what}_{kind}", "args": {kind: value}})
+        for kind, value in (("name", name), ("sort_index", number))
     ]
 
 

@@ -24,10 +24,7 @@ from weft.formats.chakra._attributes import (
     SCHEMA_VERSION,
     Attribute,
     check_savable,
-    checksum,
     header_attributes,
-    optional_columns,
-    planned,
     sent_attributes,
 )
 from weft.formats.chakra._load import TRACE_NAME, load
@@ -76,8 +73,8 @@ def save(algorithm: Algorithm, folder: Path, *, ranks: Sequence[int] | None = No
     table = standard_columns(algorithm.transfers)
     npus = _count_npus(algorithm)
     check_savable(table, npus, len(algorithm.chunks), len(algorithm.routes))
-    plan = planned(table, algorithm.chunks.bytes, npus)
-    header = header_attributes(algorithm, npus, checksum(table), optional_columns(table))
+    plan = _core.ChakraPlan(npus, table.core, algorithm.chunks.bytes)
+    header = header_attributes(algorithm, table, npus)
     written = 0
     with new_folder(folder, TRACE_NAME) as place:
         for npu in range(npus):
@@ -109,7 +106,7 @@ def _nodes_of(
     if not algorithm.rows.compact:
         whole = standard_columns(algorithm.transfers)
         check_savable(whole, npus, len(algorithm.chunks), len(algorithm.routes))
-        plan = planned(whole, algorithm.chunks.bytes, npus)
+        plan = _core.ChakraPlan(npus, whole.core, algorithm.chunks.bytes)
         yield from ((rank, plan.nodes(rank)) for rank in ranks)
         return
     tables = [standard_columns(algorithm.of_npu(rank)) for rank in ranks]
@@ -134,7 +131,7 @@ def _nodes(algorithm: Algorithm, table: Transfers, rank: int, npus: int) -> _cor
     """The nodes of one NPU; chunks are numbered anew, since there may be too many to list."""
     chunks, named = np.unique(table.chunk, return_inverse=True)
     table = replace(table, chunk=named.astype(np.int32))
-    return planned(table, chunk_bytes(algorithm, chunks), npus).nodes(rank)
+    return _core.ChakraPlan(npus, table.core, chunk_bytes(algorithm, chunks)).nodes(rank)
 
 
 def _tagged(nodes: _core.ChakraNodes, tags: Int64) -> _core.ChakraNodes:

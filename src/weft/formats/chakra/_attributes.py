@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from weft import _core
 from weft.algorithm import Algorithm, Transfers
 from weft.arrays import Bool, Int64
 from weft.errors import InputError
@@ -82,13 +81,16 @@ class TraceHeader(Header, kw_only=True):
     columns: list[str] = msgspec.field(default_factory=list)
 
 
-def header_attributes(
-    algorithm: Algorithm, npus: int, checksum: int, optional: list[str]
-) -> list[Attribute]:
-    """The attributes that only NPU 0's file has; `optional` names the rows' columns."""
+def header_attributes(algorithm: Algorithm, table: Transfers, npus: int) -> list[Attribute]:
+    """The attributes that only NPU 0's file has; `table` has the rows."""
     fields, columns = header_of(algorithm, algorithm.routes)
-    rows = len(algorithm.transfers)
-    header = TraceHeader(npus=npus, rows=rows, checksum=checksum, columns=optional, **fields)
+    header = TraceHeader(
+        npus=npus,
+        rows=len(table),
+        checksum=checksum(table),
+        columns=[name for name in OPTIONAL if getattr(table, name) is not None],
+        **fields,
+    )
     return [
         ("weft.header", TEXT, header_json(header)),
         *((f"weft.{name}", SINT64_LIST, delta(values)) for name, values in columns.items()),
@@ -103,11 +105,6 @@ def parse_header(text: bytes) -> TraceHeader:
         raise InputError(f"weft.header is damaged ({error})") from None
 
 
-def planned(table: Transfers, chunk_bytes: Int64, npus: int) -> _core.ChakraPlan:
-    """The nodes that a table of standard columns calls for."""
-    return _core.ChakraPlan(npus, table.core, chunk_bytes)
-
-
 def checksum(table: Transfers) -> int:
     """CRC-32 of all columns, little-endian, in the order of the table."""
     value = 0
@@ -116,11 +113,6 @@ def checksum(table: Transfers) -> int:
         if column is not None:
             value = zlib.crc32(np.ascontiguousarray(column).view(np.uint8).data, value)
     return value
-
-
-def optional_columns(table: Transfers) -> list[str]:
-    """Names of the optional columns this table has."""
-    return [name for name in OPTIONAL if getattr(table, name) is not None]
 
 
 def sent_attributes(table: Transfers, rows: Int64) -> list[Attribute]:

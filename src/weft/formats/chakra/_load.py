@@ -23,7 +23,6 @@ from weft.formats.chakra._attributes import (
     TraceHeader,
     checksum,
     parse_header,
-    planned,
 )
 from weft.formats.chakra._trace_files import TraceFiles, check_present
 from weft.formats.chakra.schema import COMM_RECV, COMM_SEND, COMP, HAS_TAG
@@ -69,7 +68,7 @@ def load(where: Path | TraceFiles) -> Algorithm:
     table = rows.table()
     with naming(first):
         _check_table(header, table)
-    _check_nodes(files, planned(table, chunks.bytes, header.npus), digests)
+    _check_nodes(files, _core.ChakraPlan(header.npus, table.core, chunks.bytes), digests)
     with naming(first):
         return replace(empty, rows=table)
 
