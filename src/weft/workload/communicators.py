@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from weft.arrays import Int64
-from weft.documents import Document, PlacedError, load_json, read_document
+from weft.documents import Document, PlacedError, load_json, naming, read_document
 from weft.errors import FormatError, InputError
 from weft.formats.chakra.schema import COMM_TYPES
 from weft.quoting import quoted
@@ -153,10 +153,8 @@ def _of_rank(
 ) -> list[tuple[tuple[str, tuple[int, ...]], Int64]]:
     """The groups that one rank uses, each with its collectives in order."""
     trace = workload.traces[rank]
-    try:
+    with naming(workload.files.path(rank)):
         torch = torch_groups(trace.frames.group_inputs, workload.ranks)
-    except InputError as error:
-        raise FormatError(f"{workload.files.path(rank)}: {error}") from None
     # The last name is that of nodes without one: their number is -1.
     names = [name.decode(errors="backslashreplace") for name in trace.frames.group_names]
     names = [name or EVERYONE for name in [*names, ""]]

@@ -159,12 +159,8 @@ class _Trace:
 
     def _copies(self) -> list[tuple[Part, str, int]]:
         """Parts of a layer, the group of ranks that have copies of them, and how many those are."""
-        model = self.model
-        experts = (model.mlp, "edp", model.dp // model.ep)
-        return [
-            experts if model.experts else (model.mlp, "dp", model.dp),
-            (model.attention, "dp", model.dp),
-        ]
+        model = self.model  # without experts `ep` is 1, and these are the same groups
+        return [(model.mlp, "edp", model.dp // model.ep), (model.attention, "dp", model.dp)]
 
     def _sum_activations(self, name: str) -> None:
         """Tensor-parallel ranks have parts of a sum."""
