@@ -47,3 +47,22 @@ def lengths_of(offsets: Numbers, which: NDArray[np.integer[Any]]) -> Numbers:
 def places(offsets: Numbers, which: NDArray[np.integer[Any]]) -> Numbers:
     """The places of some of the lists, one list after the other."""
     return ranges(offsets[which], lengths_of(offsets, which))
+
+
+def earlier_equals(values: NDArray[Any]) -> Numbers:
+    """How many equal values stand before each."""
+    order = np.argsort(values, kind="stable")
+    counts = np.unique(values, return_counts=True)[1]
+    found: Numbers = np.empty(len(values), dtype=np.int64)
+    found[order] = positions(counts)
+    return found
+
+
+def distinct_pairs(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The pairs of values there are, in ascending order, and which of them each is."""
+    # Numbers are sorted quickly, pairs of them are not.
+    ones, one = np.unique(first, return_inverse=True)
+    others, other = np.unique(second, return_inverse=True)
+    pairs, which = np.unique(one.reshape(-1) * len(others) + other.reshape(-1), return_inverse=True)
+    at, of = np.divmod(pairs, max(len(others), 1))
+    return ones[at], others[of], which.reshape(-1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -78,7 +77,5 @@ class Conversion:
 
 def size_of(path: Path) -> int:
     """Bytes of a file, or of all files in a folder."""
-    if not path.is_dir():
-        return path.stat().st_size
-    with os.scandir(path) as entries:
-        return sum(entry.stat().st_size for entry in entries)
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)

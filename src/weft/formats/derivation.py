@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Cells, Linearized, Program, Transfers, linearize, place
+from weft.algorithm.linearization import Words
+from weft.arrays import Int32, Int64
 from weft.collective import Collective, Move, custom
 from weft.errors import InputError
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Buffers:
     in_place: bool
 
 
-class Translation(Protocol):
+class Translation(Words, Protocol):
     """A file as a program on some cells, and what the file calls those."""
 
     @property
@@ -41,11 +39,8 @@ class Translation(Protocol):
     @property
     def program(self) -> Program: ...
 
-    def event(self, event: int) -> str: ...
 
-    def cell(self, cell: int) -> str: ...
-
-
+_Results = list[dict[int, int]]  # of each class: the cell that holds its result, by GPU
 T = TypeVar("T", bound=Translation)
 
 
@@ -60,7 +55,7 @@ def derive(buffers: Buffers, unit: int, translate: Callable[[Cells], T]) -> tupl
     bare = _bare_cells(buffers)
     translation = translate(replace(bare, chunk=_items(bare, buffers)))
     classes = _Classes(translation, linearize(translation.program, translation))
-    results = _results(_rows(bare, buffers, Buffer.OUTPUT), classes.rows, classes)
+    results = _results(_rows(bare, buffers, Buffer.OUTPUT), classes)
     moves = [replace(move, size=unit) for move in classes.moves(results)]
     collective = custom(range(len(buffers.inputs)), moves, alignment=1)
     return collective, translate(_named_cells(bare, classes, results))
@@ -68,7 +63,7 @@ def derive(buffers: Buffers, unit: int, translate: Callable[[Cells], T]) -> tupl
 
 def _bare_cells(buffers: Buffers) -> Cells:
     """Cells with nothing in them; every one is called by another name."""
-    slots: dict[Buffer, list[Int64]] = {Buffer.INPUT: [], Buffer.OUTPUT: [], Buffer.SCRATCH: []}
+    slots: dict[Buffer, list[Int32]] = {Buffer.INPUT: [], Buffer.OUTPUT: [], Buffer.SCRATCH: []}
     npu, names = [], []
     at = 0
     sides = (buffers.inputs, buffers.outputs, buffers.scratch)
@@ -79,7 +74,7 @@ def _bare_cells(buffers: Buffers) -> Cells:
         else:
             starts, total = [at, at + lengths[0], at + sum(lengths[:2])], sum(lengths)
         for buffer, start, length in zip(slots, starts, lengths, strict=True):
-            slots[buffer].append(np.arange(start, start + length))
+            slots[buffer].append(np.arange(start, start + length, dtype=np.int32))
         npu.append(np.full(total, gpu))
         names.append(np.arange(total) | place(Buffer.SCRATCH, 0))
         at += total
@@ -87,10 +82,8 @@ def _bare_cells(buffers: Buffers) -> Cells:
     return Cells(
         np.concatenate(npu).astype(np.int32),
         np.concatenate(names).astype(np.int32),
-        none,
-        none,
-        none,
-        {buffer: [row.astype(np.int32) for row in rows] for buffer, rows in slots.items()},
+        *(none, none, none),
+        slots,
     )
 
 
@@ -127,6 +120,7 @@ class _Classes:
         self.count = int(self.of.max()) + 1
         self.npu = cells.npu[self.cell]
         self.whole = [0] * self.count  # the GPUs that contribute, as bits
+        self.givers: list[list[int]] = [[] for _ in self.whole]  # the same as a list
         for item, (number, npu) in enumerate(zip(self.of.tolist(), self.npu.tolist(), strict=True)):
             if self.whole[number] >> npu & 1:
                 raise InputError(
@@ -134,14 +128,12 @@ class _Classes:
                     "same input; no collective does that"
                 )
             self.whole[number] |= 1 << npu
+            self.givers[number].append(npu)
 
     def moves(self, results: _Results) -> list[Move]:
-        sources: list[list[int]] = [[] for _ in range(self.count)]
-        for number, npu in zip(self.of.tolist(), self.npu.tolist(), strict=True):
-            sources[number].append(npu)
         moves = []
-        for number, given in enumerate(sources):
-            taken = tuple(sorted(results.cell[number]))
+        for number, given in enumerate(self.givers):
+            taken = tuple(sorted(results[number]))
             if not taken:
                 first = int(self.cell[np.flatnonzero(self.of == number)[0]])
                 raise InputError(
@@ -153,16 +145,23 @@ class _Classes:
 
 def _used(cells: Cells, rows: Transfers) -> Int64:
     """The cells whose first use is a reading of what they hold at the start."""
-    assert rows.src_place is not None
-    assert rows.dst_place is not None
-    named = cells.npu.astype(np.int64) << 32 | cells.place
-    src = rows.src.astype(np.int64) << 32 | rows.src_place
-    dst = rows.dst.astype(np.int64) << 32 | rows.dst_place
-    uses = np.stack([src, dst], axis=1).reshape(-1)
+    uses = np.stack(_ends(rows), axis=1).reshape(-1)
     reads = np.stack([np.ones_like(rows.reduce), rows.reduce], axis=1).reshape(-1)
     touched, first = np.unique(uses, return_index=True)
     full = np.flatnonzero(cells.chunk >= 0)
-    return full[np.isin(named[full], touched[reads[first]])]
+    return full[np.isin(_spots(cells.npu, cells.place)[full], touched[reads[first]])]
+
+
+def _spots(npu: Int32, places: Int32) -> Int64:
+    """Places of all NPUs, as one number each."""
+    return npu.astype(np.int64) << 32 | places
+
+
+def _ends(rows: Transfers) -> tuple[Int64, Int64]:
+    """What each row reads and what it writes."""
+    assert rows.src_place is not None
+    assert rows.dst_place is not None
+    return _spots(rows.src, rows.src_place), _spots(rows.dst, rows.dst_place)
 
 
 def _components(items: int, first: Int32, second: Int32) -> Int64:
@@ -181,33 +180,23 @@ def _components(items: int, first: Int32, second: Int32) -> Int64:
     return np.array([root(item) for item in range(items)], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class _Results:
-    """Of each class: the cell that holds its result, by GPU."""
-
-    cell: list[dict[int, int]]
-
-
-def _results(outputs: list[Int32], rows: Transfers, classes: _Classes) -> _Results:
+def _results(outputs: list[Int32], classes: _Classes) -> _Results:
     """Run the rows on sets of contributions and see what is complete in an output at the end."""
-    cells = classes.translation.cells
-    assert rows.src_place is not None
-    assert rows.dst_place is not None
-    named = cells.npu.astype(np.int64) << 32 | cells.place
+    cells, rows = classes.translation.cells, classes.rows
+    named = _spots(cells.npu, cells.place)
     held: dict[int, tuple[int, int]] = {}  # class and contributions; no bits if spoilt
     for item, cell in enumerate(classes.cell.tolist()):
         held[int(named[cell])] = (int(classes.of[item]), 1 << int(classes.npu[item]))
-    src = (rows.src.astype(np.int64) << 32 | rows.src_place).tolist()
-    dst = (rows.dst.astype(np.int64) << 32 | rows.dst_place).tolist()
+    src, dst = _ends(rows)
     written = set()
-    for read, write, adds in zip(src, dst, rows.reduce.tolist(), strict=True):
+    for read, write, adds in zip(src.tolist(), dst.tolist(), rows.reduce.tolist(), strict=True):
         written.add(write)
         if adds and write in held:
             (number, mine), (_, more) = held[write], held[read]
             held[write] = (number, 0 if mine & more or not mine or not more else mine | more)
         else:
             held[write] = held[read]
-    found: list[dict[int, int]] = [{} for _ in classes.whole]
+    found: _Results = [{} for _ in classes.whole]
     for gpu, row in enumerate(outputs):
         for cell in row.tolist():
             name = int(named[cell])
@@ -215,7 +204,7 @@ def _results(outputs: list[Int32], rows: Transfers, classes: _Classes) -> _Resul
                 number, bits = held[name]
                 if bits == classes.whole[number]:
                     found[number].setdefault(gpu, cell)
-    return _Results(found)
+    return found
 
 
 def _named_cells(bare: Cells, classes: _Classes, results: _Results) -> Cells:
@@ -225,7 +214,7 @@ def _named_cells(bare: Cells, classes: _Classes, results: _Results) -> Cells:
     names = bare.place.copy()
     names[classes.cell] = classes.of | place(Buffer.INPUT, 0)
     result, result_place = bare.result.copy(), bare.result_place.copy()
-    for number, by_gpu in enumerate(results.cell):
+    for number, by_gpu in enumerate(results):
         for cell in by_gpu.values():
             if chunk[cell] >= 0:
                 result[cell], result_place[cell] = number, place(Buffer.OUTPUT, number)

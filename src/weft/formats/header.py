@@ -23,7 +23,7 @@ from weft.cost import CostModel
 from weft.errors import InputError
 from weft.formats.limits import PART_TYPES, checked_parts, checked_range, chunk_total
 from weft.quoting import brief, quoted
-from weft.ragged import offsets_of
+from weft.ragged import distinct_pairs, offsets_of
 from weft.topology.model import Topology
 
 Columns = Mapping[str, NDArray[Any]]
@@ -36,10 +36,6 @@ _NO_NPU = np.zeros(0, dtype=np.int32)
 _NO_ROWS = Transfers(_NO_NPU, _NO_NPU, _NO_NPU, np.zeros(0, dtype=np.bool_))
 # Called with the name and the place in a file of what is read meanwhile.
 Placed = Callable[[str, Sequence[str | int]], AbstractContextManager[None]]
-
-
-def _anywhere(_name: str, _path: Sequence[str | int]) -> AbstractContextManager[None]:
-    return nullcontext()
 
 
 class Demand(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,14 +99,14 @@ def header_of(
         "groups": np.concatenate([np.array(d.group, np.int32) for d in algorithm.demands]),
         **_part_columns(algorithm.demands),
     }
-    topology = algorithm.topology
+    topology, cost = algorithm.topology, algorithm.cost
     if topology is not None:
         columns |= link_columns(topology)
     fields = {
         "demands": [_demand(demand) for demand in algorithm.demands],
         "topology": None if topology is None else network_of(topology),
         "routes": _routes(routes, topology, columns),
-        "cost": _cost(algorithm.cost),
+        "cost": None if cost is None else Cost(cost.latency_model, cost.switching),
         "provenance": {name: plain(value) for name, value in algorithm.provenance.items()},
     }
     return fields, columns
@@ -161,30 +157,26 @@ def _part_columns(demands: Sequence[Collective]) -> dict[str, NDArray[np.generic
 
 def network_of(topology: Topology) -> Network:
     """A topology's record."""
-    removed = sorted(int(npu) for npu in topology.removed)
-    buffers = list(topology.buffers.items())
-    copying = sorted(topology.copying)
-    sizes = list(topology.dimensions)
-    counts = topology.npus, topology.switches
-    changes = list(topology.changes)
-    return Network(topology.name, *counts, removed, buffers, copying, sizes, changes)
+    return Network(
+        *(topology.name, topology.npus, topology.switches),
+        removed=sorted(int(npu) for npu in topology.removed),
+        buffers=list(topology.buffers.items()),
+        copying=sorted(topology.copying),
+        dimensions=list(topology.dimensions),
+        changes=list(topology.changes),
+    )
 
 
 def link_columns(topology: Topology) -> dict[str, NDArray[Any]]:
     """Links as columns; the few distinct speeds are listed once, in ascending order."""
-    rates, rate = np.unique(topology.bandwidth, return_inverse=True)
-    delays, delay = np.unique(topology.latency, return_inverse=True)
-    # Numbers are sorted quickly, pairs of them are not.
-    pairs, which = np.unique(
-        rate.reshape(-1) * len(delays) + delay.reshape(-1), return_inverse=True
-    )
-    number = np.min_scalar_type(max(len(pairs) - 1, 0))
+    bandwidth, latency, which = distinct_pairs(topology.bandwidth, topology.latency)
+    number = np.min_scalar_type(max(len(bandwidth) - 1, 0))
     return {
         "link_src": topology.src,
         "link_dst": topology.dst,
-        "link_speed": which.reshape(-1).astype(number),
-        "speed_bandwidth": rates[pairs // max(len(delays), 1)],
-        "speed_latency_ps": delays[pairs % max(len(delays), 1)],
+        "link_speed": which.astype(number),
+        "speed_bandwidth": bandwidth,
+        "speed_latency_ps": latency,
     }
 
 
@@ -200,10 +192,6 @@ def _routes(
     return "listed"
 
 
-def _cost(cost: CostModel | None) -> Cost | None:
-    return None if cost is None else Cost(cost.latency_model, cost.switching)
-
-
 def read_header(
     header: Header,
     columns: Columns,
@@ -212,7 +200,7 @@ def read_header(
     limit: int,
     *,
     rows: Transfers = _NO_ROWS,
-    placed: Placed = _anywhere,
+    placed: Placed = lambda _name, _path: nullcontext(),
 ) -> Algorithm:
     """The algorithm of a header and its rows; `limit` chunks at most, among `npus` NPUs.
 
@@ -221,15 +209,16 @@ def read_header(
     demands = _read_demands(header, columns, npus, limit, placed)
     with placed("routes", ("routes",)):
         routes = _read_routes(header, columns, topology)
-    with placed("cost", ("cost",)):
-        cost = _read_cost(header)
-    provenance = MappingProxyType(header.provenance)
+    cost = None
+    if header.cost is not None:
+        with placed("cost", ("cost",)):  # CostModel itself refuses names it does not know
+            cost = CostModel(header.cost.latency_model, header.cost.switching)  # type: ignore[arg-type]
     if header.routes is not None and cost is None:
         raise InputError("a timed algorithm needs a topology, routes and a cost model")
     timing = None
     if topology is not None and cost is not None and (header.routes or not rows.timed):
         timing = Timing(topology, cost, routes)
-    return Algorithm(demands, rows, timing, provenance)
+    return Algorithm(demands, rows, timing, MappingProxyType(header.provenance))
 
 
 def _read_demands(
@@ -342,11 +331,3 @@ def _read_routes(header: Header, columns: Columns, topology: Topology | None) ->
         return Routes.of_links(topology.links)
     checked_range("route_links", links, topology.links)
     return Routes(offsets, links.astype(np.int32))
-
-
-def _read_cost(header: Header) -> CostModel | None:
-    """The cost model, if there is one."""
-    if header.cost is None:
-        return None
-    # CostModel itself refuses names it does not know.
-    return CostModel(header.cost.latency_model, header.cost.switching)  # type: ignore[arg-type]

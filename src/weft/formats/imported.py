@@ -44,7 +44,9 @@ class Hints:
         """The collective, for a file that names chunks by number but not the collective."""
         if self.collective is None:
             raise InputError("it does not say which collective it is of; name it with --collective")
-        check_told(self.collective, self._given(), {"moves": "--pattern", "size": "--size"})
+        flags = {"moves": "--pattern", "size": "--size"}
+        given = [name for name in ("size", "moves") if getattr(self, name) is not None]
+        check_told(self.collective, given, flags)
         group = range(npus) if self.group is None else self.group
         chunks = self.chunks or 1
         if self.moves is not None:
@@ -67,9 +69,6 @@ class Hints:
                     raise InputError(f"{path} says otherwise by itself than {flag}; leave it out")
         if self.moves is not None:
             raise InputError(f"{path} says by itself what moves; leave out --pattern")
-
-    def _given(self) -> list[str]:
-        return [name for name in ("size", "moves") if getattr(self, name) is not None]
 
 
 NO_HINTS = Hints()

@@ -1,20 +1,20 @@
-"""What formats that keep an algorithm whole share: bounds on claims, and parts that are checked."""
+"""What formats that keep an algorithm whole share: bounds, and checks of parts and rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Algorithm
+from weft.algorithm import COLUMN_TYPES, Algorithm, Transfers
+from weft.arrays import Int64
 from weft.collective import PATTERNS, Chunks
 from weft.errors import InputError
-from weft.ragged import offsets_of
+from weft.ragged import offsets_of, owners
 from weft.units import MAX_BYTES
-
-Int64 = NDArray[np.int64]
 
 # The columns that say what moves in a collective whose name does not.
 PART_TYPES: dict[str, type[np.generic]] = {
@@ -96,3 +96,57 @@ def checked_parts(
         set_offsets=ends,
         set_members=members.astype(np.int32),
     )
+
+
+def standard_columns(table: Transfers) -> Transfers:
+    """The same table with the types the kernels want; columns that have them are not copied."""
+    columns: dict[str, Any] = {
+        name: np.ascontiguousarray(column, dtype=COLUMN_TYPES[name])
+        for name, column in table.columns().items()
+    }
+    return replace(table, **columns)
+
+
+def check_rows(table: Transfers, npus: int, chunks: int, routes: int) -> None:
+    """Raise InputError if columns do not fit each other, or a row makes no sense."""
+    _check_lengths(table)
+    for name, column, most in (
+        ("source NPU", table.src, npus),
+        ("destination NPU", table.dst, npus),
+        ("chunk", table.chunk, chunks),
+        ("route", table.route, routes),
+        ("source place", table.src_place, 1 << 31),
+        ("destination place", table.dst_place, 1 << 31),
+    ):
+        if column is None:
+            continue
+        for row in np.flatnonzero((column < 0) | (column >= most))[:1]:
+            raise InputError(
+                f"row {row}: {name} {column[row]} is out of range; expected 0 to {most - 1}"
+            )
+    check_deps(table)
+
+
+def _check_lengths(table: Transfers) -> None:
+    timed = [column is not None for column in (table.route, table.start, table.end)]
+    if any(timed) != all(timed):
+        raise InputError("a timed table has a route, a start and an end for each row")
+    if (table.dep_offsets is None) != (table.deps is None):
+        raise InputError("dependencies need both their offsets and their rows")
+    for name, column in table.columns().items():
+        if name == "deps":
+            continue
+        if len(column) != len(table) + (name == "dep_offsets"):
+            raise InputError(f"column '{name}' has {len(column)} entries for {len(table)} rows")
+    if table.dep_offsets is not None and table.deps is not None:
+        marks = table.dep_offsets
+        if marks[0] != 0 or marks[-1] != len(table.deps) or (np.diff(marks) < 0).any():
+            raise InputError("the offsets of the dependencies do not fit the dependencies")
+
+
+def check_deps(table: Transfers) -> None:
+    """Raise InputError at the first row with a dependency that is not an earlier row."""
+    if table.dep_offsets is not None and table.deps is not None:
+        owner = owners(np.diff(table.dep_offsets))
+        for row in owner[(table.deps < 0) | (table.deps >= owner)][:1]:
+            raise InputError(f"row {row} depends on a row that is not before it")

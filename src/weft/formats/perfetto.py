@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int32, Int64
 from weft.documents import new_file
 from weft.errors import FormatError
 from weft.units import PS_PER_US
@@ -43,12 +43,12 @@ class Timeline:
     """
 
     tracks: Sequence[tuple[str, str]]
-    track: NDArray[np.int32]
-    start: NDArray[np.int64]
-    duration: NDArray[np.int64]
+    track: Int32
+    start: Int64
+    duration: Int64
     name: Sequence[str]
-    bytes: NDArray[np.int64]
-    arrows: NDArray[np.int64]
+    bytes: Int64
+    arrows: Int64
 
     def save(self, path: str | Path) -> None:
         """Write a file, compressed if its name ends in ``.gz``."""
@@ -76,10 +76,9 @@ class Timeline:
         for tid, (process, name) in enumerate(self.tracks, 1):
             if process not in processes:
                 processes[process] = len(processes) + 1
-                named = {"name": process}, {"sort_index": processes[process]}
-                names += _metadata("process", {"pid": processes[process]}, *named)
+                names += _metadata("process", {"pid": processes[process]}, process)
             ids = {"pid": processes[process], "tid": tid}
-            names += _metadata("thread", ids, {"name": name}, {"sort_index": tid})
+            names += _metadata("thread", ids, name)
             heads.append(f'"pid":{processes[process]},"tid":{tid},"ts":')
         return heads, names
 
@@ -116,16 +115,16 @@ def check_name(path: Path) -> None:
         raise FormatError(f"{path}: a timeline is a .json or .json.gz file; name it so")
 
 
-def _metadata(
-    what: str, ids: dict[str, int], name: dict[str, str], order: dict[str, int]
-) -> list[str]:
+def _metadata(what: str, ids: dict[str, int], name: str) -> list[str]:
+    """The events that name a track or its heading, and put it in the order of its last id."""
+    *_, number = ids.values()
     return [
-        json.dumps({"ph": "M", **ids, "name": f"{what}_{kind}", "args": args})
-        for kind, args in (("name", name), ("sort_index", order))
+        json.dumps({"ph": "M", **ids, "name": f"{what}_{kind}", "args": {kind: value}})
+        for kind, value in (("name", name), ("sort_index", number))
     ]
 
 
-def _microseconds(times: NDArray[np.int64]) -> Iterator[str]:
+def _microseconds(times: Int64) -> Iterator[str]:
     """Times in microseconds, exact to the picosecond."""
     whole, rest = np.divmod(times, PS_PER_US)
     return (f"{w}.{r:06d}" for w, r in zip(whole.tolist(), rest.tolist(), strict=True))

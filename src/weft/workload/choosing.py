@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int64
 from weft.collective import Collective
 from weft.errors import unknown_name
 from weft.formats.chakra.schema import COMM_TYPES
@@ -17,6 +17,7 @@ from weft.workload.communicators import ABSENT, Communicator
 
 LOWERED = ("all-gather", "all-reduce", "all-to-all", "reduce-scatter")
 _ROOTED = ("broadcast", "gather", "reduce", "scatter")
+_Sequence = tuple[tuple[str, int], ...]  # pattern and comm_size of one collective after the other
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Batch:
     """
 
     communicators: tuple[Communicator, ...]
-    steps: tuple[NDArray[np.int64], ...]
+    steps: tuple[Int64, ...]
     jobs: tuple[Job, ...]
 
 
@@ -113,8 +114,8 @@ def choose(
 ) -> tuple[list[Batch], Counter[str]]:
     """Batches of what is lowered, and how many collectives stay for which reason."""
     kept: Counter[str] = Counter()
-    layers: dict[tuple[tuple[str, int], ...], dict[int, int]] = {}
-    batches: dict[tuple[object, int], list[tuple[Communicator, NDArray[np.int64]]]] = {}
+    layers: dict[_Sequence, dict[int, int]] = {}
+    batches: dict[tuple[_Sequence, int], list[tuple[Communicator, Int64]]] = {}
     for number, communicator in enumerate(communicators):
         steps, sequence = _lowered(communicator, choice, kept)
         if not len(steps):
@@ -125,12 +126,12 @@ def choose(
         taken.update(dict.fromkeys(communicator.members, layer + 1))
         key = (sequence, layer if together else number)
         batches.setdefault(key, []).append((communicator, steps))
-    return [_batch(members) for members in batches.values()], kept
+    return [_batch(sequence, members) for (sequence, _), members in batches.items()], kept
 
 
 def _lowered(
     communicator: Communicator, choice: Choice, kept: Counter[str]
-) -> tuple[NDArray[np.int64], tuple[tuple[str, int], ...]]:
+) -> tuple[Int64, _Sequence]:
     """Numbers of the collectives that are lowered, and what they are."""
     ranks = len(communicator.members)
     pairs = list(zip(communicator.kind.tolist(), communicator.size.tolist(), strict=True))
@@ -140,18 +141,9 @@ def _lowered(
     return np.array(steps, np.int64), tuple((COMM_TYPES[pairs[k][0]], pairs[k][1]) for k in steps)
 
 
-def _batch(members: list[tuple[Communicator, NDArray[np.int64]]]) -> Batch:
-    members = sorted(members, key=lambda member: member[0].members)
-    groups = tuple(communicator.members for communicator, _ in members)
-    first, steps = members[0]
-    jobs: dict[tuple[int, int], Job] = {}
-    for kind, size in zip(first.kind[steps].tolist(), first.size[steps].tolist(), strict=True):
-        jobs.setdefault((kind, size), Job(COMM_TYPES[kind], size, groups))
-    return Batch(
-        tuple(communicator for communicator, _ in members),
-        tuple(numbers for _, numbers in members),
-        tuple(
-            jobs[pair]
-            for pair in zip(first.kind[steps].tolist(), first.size[steps].tolist(), strict=True)
-        ),
-    )
+def _batch(sequence: _Sequence, members: list[tuple[Communicator, Int64]]) -> Batch:
+    members.sort(key=lambda member: member[0].members)
+    communicators, steps = zip(*members, strict=True)
+    groups = tuple(communicator.members for communicator in communicators)
+    jobs = {step: Job(*step, groups) for step in set(sequence)}
+    return Batch(communicators, steps, tuple(jobs[step] for step in sequence))

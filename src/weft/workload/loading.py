@@ -64,7 +64,8 @@ def load_workload(where: str | os.PathLike[str]) -> Workload:
 
 def _load(where: Path) -> Workload:
     files = TraceFiles(where)
-    files.expect_all()
+    count = len(files)
+    files.expect(count, f"there are {count} traces, so their ranks must be 0 to {count - 1}")
     return Workload(files, tuple(_scan(files, rank) for rank in range(len(files))))
 
 

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft import _core
+from weft.arrays import Int64
 from weft.cost import LatencyModel, Switching
 from weft.display import line
 from weft.errors import InputError, WeftError
-from weft.formats.chakra._columns import TAGS
+from weft.formats.chakra.schema import TAGS
 from weft.progress import ProgressHook, Tracker, interruptible, run
-from weft.ragged import offsets_of
+from weft.ragged import earlier_equals, offsets_of
 from weft.result import Result
 from weft.synthesis import synthesize
 from weft.topology import Topology
 from weft.topology.load import as_topology
 from weft.units import format_size, parse_size
 from weft.workload.choosing import Batch, Choice, Job, choose
-from weft.workload.communicators import match_collectives
+from weft.workload.communicators import COMM_GROUP_NAME, load_comm_groups, match_collectives
 from weft.workload.loading import Workload, load_workload
-from weft.workload.process_groups import COMM_GROUP_NAME, load_comm_groups
 from weft.workload.splicing import save
 
 
@@ -80,7 +80,7 @@ class Lowering:
     batches: Sequence[Batch]
     algorithms: dict[Job, Template]
     kept: dict[str, int]
-    first_tags: Sequence[NDArray[np.int64]]
+    first_tags: Sequence[Int64]
 
     def __repr__(self) -> str:
         where = f"{self.workload.files.name} on {self.topology.title}"
@@ -107,10 +107,7 @@ class Lowering:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines: what ``weft lower --json`` prints."""
-        uses: dict[Job, int] = {}
-        for batch in self.batches:
-            for job in batch.jobs:
-                uses[job] = uses.get(job, 0) + 1
+        uses = Counter(job for batch in self.batches for job in batch.jobs)
         return {
             "topology": self.topology.name,
             "changes": list(self.topology.changes),
@@ -232,7 +229,8 @@ def _template(job: Job, result: Result) -> Template:
         np.searchsorted(members, column).astype(np.int32)
         for column in (rows.src, rows.dst, chunks.set_members)
     )
-    tags = _tags_in_pairs(src, dst)
+    # The messages of each pair of ranks are numbered: a tag need not be unique beyond that.
+    tags = earlier_equals(src * np.int64(len(members)) + dst).astype(np.int32)
     splicer = _core.TraceSplicer(
         len(members),
         replace(rows, src=src, dst=dst).core,
@@ -258,21 +256,9 @@ def _template(job: Job, result: Result) -> Template:
     return Template(figures, splicer, int(tags.max(initial=-1)) + 1, touched)
 
 
-def _tags_in_pairs(src: NDArray[np.int32], dst: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number the messages of each pair of ranks: a tag need not be unique beyond that."""
-    order = np.lexsort((dst, src))
-    starts = np.ones(len(src), dtype=np.bool_)
-    starts[1:] = (np.diff(src[order]) != 0) | (np.diff(dst[order]) != 0)
-    place = np.arange(len(src))
-    first = np.maximum.accumulate(np.where(starts, place, 0))
-    tags = np.empty(len(src), dtype=np.int32)
-    tags[order] = place - first
-    return tags
-
-
 def _number_tags(
     traces: Workload, batches: Sequence[Batch], algorithms: dict[Job, Template]
-) -> list[NDArray[np.int64]]:
+) -> list[Int64]:
     """The first tag of each step of each batch, in the first gap that the traces' own leave."""
     widths = [[algorithms[job].tags for job in batch.jobs] for batch in batches]
     needed = sum(map(sum, widths))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -13,9 +12,8 @@ from weft.documents import check_replaceable, new_folder
 from weft.errors import FormatError
 from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
 from weft.formats.chakra.schema import COMP
-from weft.workload.choosing import Job
+from weft.workload.communicators import COMM_GROUP_NAME
 from weft.workload.loading import Workload
-from weft.workload.process_groups import COMM_GROUP_NAME
 
 if TYPE_CHECKING:
     from weft.workload.lowering import Lowering
@@ -23,12 +21,7 @@ if TYPE_CHECKING:
 LAST_ID = 2**64 - 1
 
 
-@dataclass(frozen=True)
-class _Use:
-    """One use of an algorithm on one rank."""
-
-    job: Job
-    first_tag: int
+_Use = tuple[_core.TraceShare, int]  # one rank's share of an algorithm, and the first tag of a use
 
 
 def save(lowering: Lowering, folder: Path) -> None:
@@ -55,83 +48,55 @@ def _names(workload: Workload) -> re.Pattern[str]:
     return re.compile(rf"{re.escape(workload.files.prefix)}[0-9]+\.et|{re.escape(COMM_GROUP_NAME)}")
 
 
-class _Shares:
-    """One rank's shares of the algorithms, each made when first used."""
-
-    def __init__(self, lowering: Lowering, rank: int) -> None:
-        self._algorithms, self._rank = lowering.algorithms, rank
-        self._shares: dict[Job, _core.TraceShare] = {}
-
-    def __getitem__(self, job: Job) -> _core.TraceShare:
-        if job not in self._shares:
-            self._shares[job] = self._algorithms[job].splicer.share(self._rank)
-        return self._shares[job]
-
-    def is_touched(self, job: Job) -> bool:
-        return self._rank in self._algorithms[job].touched
-
-
 def _write_rank(lowering: Lowering, rank: int, out: BinaryIO) -> None:
     """One rank's trace. New nodes have ids above all others, in the order of issue."""
-    shares = _Shares(lowering, rank)
-    relayed = list(_relayed(lowering, rank, shares))
+    share = cache(lambda job: lowering.algorithms[job].splicer.share(rank))
+    own: dict[int, _Use] = {}  # in whose place one of the rank's collectives was, by its number
+    relayed: list[_Use] = []  # in which the rank only passes on what others send
+    for batch, tags in zip(lowering.batches, lowering.first_tags, strict=True):
+        uses = list(zip(batch.jobs, tags.tolist(), strict=True))
+        members = zip(batch.communicators, batch.steps, strict=True)
+        mine = [(group.nodes[rank], steps) for group, steps in members if rank in group.nodes]
+        for nodes, steps in mine:
+            own |= zip(nodes[steps].tolist(), ((share(job), tag) for job, tag in uses), strict=True)
+        if not mine:
+            touched = (use for use in uses if rank in lowering.algorithms[use[0]].touched)
+            relayed += ((share(job), tag) for job, tag in touched)
     if rank < lowering.workload.ranks:
-        next_id = _write_spliced(lowering, rank, shares, relayed, out)
+        next_id = _write_spliced(lowering.workload, rank, own, relayed, out)
     else:  # an NPU that has no part in the workload but to relay
         next_id = 0
         out.write(FILE_HEAD)
         if not relayed:
             out.write(encode(Node(0, "idle", COMP)))  # readers refuse a trace without nodes
-    for use in relayed:
-        out.write(shares[use.job].write(next_id, use.first_tag, b""))
-        next_id += shares[use.job].ids(member=False)
+    for part, tag in relayed:
+        out.write(part.write(next_id, tag, b""))
+        next_id += part.ids(member=False)
 
 
 def _write_spliced(
-    lowering: Lowering, rank: int, shares: _Shares, relayed: list[_Use], out: BinaryIO
+    workload: Workload, rank: int, own: dict[int, _Use], relayed: list[_Use], out: BinaryIO
 ) -> int:
     """The trace with its collectives replaced; gives the first id that is free after it."""
-    trace, uses = lowering.workload.traces[rank], _own(lowering, rank)
-    next_id = trace.frames.last_id + 1
-    needed = sum(shares[use.job].ids(member=True) for use in uses.values())
-    needed += sum(shares[use.job].ids(member=False) for use in relayed)
+    frames = workload.traces[rank].frames
+    next_id = frames.last_id + 1
+    needed = sum(part.ids(member=True) for part, _ in own.values())
+    needed += sum(part.ids(member=False) for part, _ in relayed)
     if next_id + needed > LAST_ID:
         raise FormatError(
-            f"{lowering.workload.files.path(rank)}: node {next_id - 1} leaves too few ids above "
+            f"{workload.files.path(rank)}: node {next_id - 1} leaves too few ids above "
             f"it for {needed} new nodes"
         )
     first_ids = {}
-    for node in sorted(uses):
+    for node in sorted(own):
         first_ids[node] = next_id
-        next_id += shares[uses[node].job].ids(member=True)
-    begins, ends = trace.frames.begin.tolist(), trace.frames.end.tolist()
-    content, at = lowering.workload.content(rank), 0
-    for node in sorted(uses, key=begins.__getitem__):
-        begin, end, use = begins[node], ends[node], uses[node]
+        next_id += own[node][0].ids(member=True)
+    begins, ends = frames.begin.tolist(), frames.end.tolist()
+    content, at = workload.content(rank), 0
+    for node in sorted(own, key=begins.__getitem__):
+        begin, end, (part, tag) = begins[node], ends[node], own[node]
         out.write(memoryview(content)[at:begin])
-        out.write(shares[use.job].write(first_ids[node], use.first_tag, content[begin:end]))
+        out.write(part.write(first_ids[node], tag, content[begin:end]))
         at = end
     out.write(memoryview(content)[at:])
     return next_id
-
-
-def _own(lowering: Lowering, rank: int) -> dict[int, _Use]:
-    """The uses in whose place one of the rank's own collectives was, by its number."""
-    found: dict[int, _Use] = {}
-    for batch, tags in zip(lowering.batches, lowering.first_tags, strict=True):
-        for communicator, steps in zip(batch.communicators, batch.steps, strict=True):
-            if rank in communicator.nodes:
-                nodes = communicator.nodes[rank][steps].tolist()
-                uses = map(_Use, batch.jobs, tags.tolist())
-                found.update(zip(nodes, uses, strict=True))
-    return found
-
-
-def _relayed(lowering: Lowering, rank: int, shares: _Shares) -> Iterator[_Use]:
-    """The uses in which the rank only passes on what others send."""
-    for batch, tags in zip(lowering.batches, lowering.first_tags, strict=True):
-        if any(rank in communicator.nodes for communicator in batch.communicators):
-            continue
-        for job, tag in zip(batch.jobs, tags.tolist(), strict=True):
-            if shares.is_touched(job):
-                yield _Use(job, tag)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.documents import new_folder
 from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
 from weft.formats.chakra.schema import COMM_COLL, COMM_RECV, COMM_SEND, COMM_TYPE_OF, COMP
-from weft.workload.process_groups import COMM_GROUP_NAME
+from weft.workload.communicators import COMM_GROUP_NAME
 from weft.workload.transformer_model import Part, Transformer
 
 PREFIX = "transformer"
@@ -35,51 +35,42 @@ def save_transformer(model: Transformer, folder: str | os.PathLike[str]) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """A rank's groups by name, None where it would be alone; and its neighbours in the pipeline."""
+    """A rank's stage and its neighbours in the pipeline, and the names of its groups.
 
-    rank: int
+    Groups go by what they share, such as ``dp``; those are left out in which it would be alone.
+    """
+
     stage: int
-    tp: str | None
-    dp: str | None
-    ep: str | None
-    edp: str | None
     before: int | None
     after: int | None
+    groups: dict[str, str]
 
 
 class _ProcessGroups:
     """The groups of all ranks, numbered from 1 on; equal groups have one number."""
 
     def __init__(self, model: Transformer) -> None:
-        self.members: dict[str, list[int]] = {}
         self._names: dict[tuple[int, ...], str] = {}
-        self._of: dict[str, dict[int, str]] = {}
-        for kind, along in (("tp", ("tp",)), ("dp", ("ep", "edp")), ("ep", ("ep",))):
-            self._add(kind, model.groups(*along))
-        self._add("edp", model.groups("edp"))
+        self._of: dict[str, dict[int, str]] = {"tp": {}, "dp": {}, "ep": {}, "edp": {}}
+        for kind, names in self._of.items():
+            for group in model.groups(*(("ep", "edp") if kind == "dp" else (kind,))):
+                if len(group) > 1:
+                    name = self._names.setdefault(group, str(len(self._names) + 1))
+                    names.update(dict.fromkeys(group, name))
         self._stages = {rank: line for line in model.groups("pp") for rank in line}
 
-    def _add(self, kind: str, groups: Sequence[tuple[int, ...]]) -> None:
-        self._of[kind] = {}
-        for group in groups:
-            if len(group) == 1:
-                continue
-            name = self._names.setdefault(group, str(len(self._names) + 1))
-            self.members[name] = list(group)
-            self._of[kind].update(dict.fromkeys(group, name))
+    @property
+    def members(self) -> dict[str, tuple[int, ...]]:
+        return {name: group for group, name in self._names.items()}
 
     def of(self, rank: int) -> Place:
         line = self._stages[rank]
         stage = line.index(rank)
         return Place(
-            rank,
             stage,
-            self._of["tp"].get(rank),
-            self._of["dp"].get(rank),
-            self._of["ep"].get(rank),
-            self._of["edp"].get(rank),
             line[stage - 1] if stage > 0 else None,
             line[stage + 1] if stage + 1 < len(line) else None,
+            {kind: names[rank] for kind, names in self._of.items() if rank in names},
         )
 
 
@@ -115,15 +106,14 @@ class _Trace:
     model: Transformer
     place: Place
     nodes: list[Node] = field(default_factory=list)
-    last: int | None = None  # the node that ends the work so far
+    waits: list[int] = field(default_factory=list)  # what the next piece of work waits for
     synced: list[int] = field(default_factory=list)  # what the optimizer waits for
 
     def forward(self, number: int) -> None:
         model, place = self.model, self.place
-        received = self._receive(place.before, number)
+        self._receive(place.before, number)
         for layer in model.stage_layers(place.stage):
-            self._compute("forward", model.attention, layer, received)
-            received = []
+            self._compute("forward", model.attention, layer)
             self._sum_activations(f"forward attention {layer}")
             self._route(f"forward dispatch {layer}")
             self._compute("forward", model.mlp, layer)
@@ -133,27 +123,23 @@ class _Trace:
 
     def backward(self, number: int) -> None:
         model, place = self.model, self.place
-        received = self._receive(place.after, number)
-        is_last = number == model.microbatches - 1
+        self._receive(place.after, number)
         for layer in reversed(model.stage_layers(place.stage)):
-            self._route(f"backward combine {layer}", received)
-            waited = received if place.ep is None else []
-            mlp = self._compute("backward", model.mlp, layer, waited)
-            received = []
+            self._route(f"backward combine {layer}")
+            mlp = self._compute("backward", model.mlp, layer)
             self._route(f"backward dispatch {layer}")
             self._sum_activations(f"backward mlp {layer}")
             attention = self._compute("backward", model.attention, layer)
             self._sum_activations(f"backward attention {layer}")
-            if is_last:
+            if number == model.microbatches - 1:
                 self._sync(layer, mlp, attention)
         self._send(place.before, number)
 
     def finish(self) -> None:
         """The optimizer; then what each rank has updated goes to all, if it was scattered."""
         model, stage = self.model, self.place.stage
-        before = [*self._after(), *self.synced]
         ops, size = model.optimizer_ops(stage), model.optimizer_bytes(stage)
-        update = self._add_compute("optimizer", ops, size, before)
+        update = self._add_compute("optimizer", ops, size, [*self.waits, *self.synced])
         if model.sync == "all-reduce":
             return
         for layer in model.stage_layers(stage):
@@ -168,90 +154,64 @@ class _Trace:
         for part, group, _ in self._copies():
             size = part.parameters * self.model.bytes
             after = [mlp if part is self.model.mlp else attention]
-            node = self._add_collective(f"gradients {part.name} {layer}", kind, size, group, after)
-            if node is not None:
-                self.synced.append(node)
+            name = f"gradients {part.name} {layer}"
+            self.synced += self._add_collective(name, kind, size, group, after)
 
-    def _copies(self) -> list[tuple[Part, str | None, int]]:
+    def _copies(self) -> list[tuple[Part, str, int]]:
         """Parts of a layer, the group of ranks that have copies of them, and how many those are."""
-        model, place = self.model, self.place
-        experts = (model.mlp, place.edp, model.dp // model.ep)
-        return [
-            experts if model.experts else (model.mlp, place.dp, model.dp),
-            (model.attention, place.dp, model.dp),
-        ]
+        model = self.model  # without experts `ep` is 1, and these are the same groups
+        return [(model.mlp, "edp", model.dp // model.ep), (model.attention, "dp", model.dp)]
 
     def _sum_activations(self, name: str) -> None:
         """Tensor-parallel ranks have parts of a sum."""
         size = self.model.activation_bytes
-        node = self._add_collective(f"{name} sum", "all-reduce", size, self.place.tp, self._after())
-        self.last = self.last if node is None else node
+        done = self._add_collective(f"{name} sum", "all-reduce", size, "tp", self.waits)
+        self.waits = done or self.waits
 
-    def _route(self, name: str, received: Sequence[int] = ()) -> None:
+    def _route(self, name: str) -> None:
         """Tokens to experts, or back."""
-        after = [*self._after(), *received]
         size = self.model.routed_bytes
-        node = self._add_collective(name, "all-to-all", size, self.place.ep, after)
-        self.last = self.last if node is None else node
+        done = self._add_collective(name, "all-to-all", size, "ep", self.waits)
+        self.waits = done or self.waits
 
-    def _compute(self, way: str, part: Part, layer: int, received: Sequence[int] = ()) -> int:
+    def _compute(self, way: str, part: Part, layer: int) -> int:
         """One half of a layer; backward there are two gradients to find."""
         times = 2 if way == "backward" else 1
         size = times * (part.parameters * self.model.bytes + 2 * self.model.activation_bytes)
-        after = [*self._after(), *received]
-        self.last = self._add_compute(f"{way} {part.name} {layer}", times * part.ops, size, after)
-        return self.last
+        name = f"{way} {part.name} {layer}"
+        self.waits = [self._add_compute(name, times * part.ops, size, self.waits)]
+        return self.waits[0]
 
-    def _after(self) -> list[int]:
-        return [] if self.last is None else [self.last]
-
-    def _add_compute(self, name: str, ops: int, size: int, after: Sequence[int]) -> int:
-        attributes = (("is_cpu_op", 0), ("num_ops", ops), ("tensor_size", size))
-        return self._add(name, COMP, after, attributes, self.model.duration_us(ops))
+    def _add_compute(self, name: str, ops: int, size: int, after: list[int]) -> int:
+        duration = self.model.duration_us(ops)
+        return self._add(name, COMP, after, duration, num_ops=ops, tensor_size=size)
 
     def _add_collective(
-        self, name: str, kind: str, size: int, group: str | None, after: Sequence[int]
-    ) -> int | None:
-        """None where the rank would be alone."""
-        if group is None:
-            return None
-        attributes = (
-            ("is_cpu_op", 0),
-            ("comm_type", COMM_TYPE_OF[kind]),
-            ("comm_size", size),
-            ("pg_name", group),
-        )
-        return self._add(name, COMM_COLL, after, attributes)
-
-    def _receive(self, peer: int | None, number: int) -> list[int]:
-        if peer is None:
+        self, name: str, kind: str, size: int, group: str, after: list[int]
+    ) -> list[int]:
+        """The new node; none where the rank would be alone."""
+        if group not in self.place.groups:
             return []
-        return [self._add_message(f"receive {number}", COMM_RECV, "comm_src", peer, number, [])]
+        said = {"comm_type": COMM_TYPE_OF[kind], "comm_size": size}
+        return [self._add(name, COMM_COLL, after, **said, pg_name=self.place.groups[group])]
+
+    def _receive(self, peer: int | None, number: int) -> None:
+        if peer is not None:
+            self.waits += [self._add_message("receive", COMM_RECV, "comm_src", peer, number, [])]
 
     def _send(self, peer: int | None, number: int) -> None:
         if peer is not None:
-            self._add_message(f"send {number}", COMM_SEND, "comm_dst", peer, number, self._after())
+            self._add_message("send", COMM_SEND, "comm_dst", peer, number, self.waits)
 
     def _add_message(
-        self, name: str, kind: int, end: str, peer: int, tag: int, after: Sequence[int]
+        self, name: str, kind: int, end: str, peer: int, tag: int, after: list[int]
     ) -> int:
-        size = self.model.activation_bytes
-        attributes = (
-            ("is_cpu_op", 0),
-            (end, peer),
-            ("comm_size", size),
-            ("comm_tag", tag),
-        )
-        return self._add(name, kind, after, attributes)
+        said = {end: peer, "comm_size": self.model.activation_bytes, "comm_tag": tag}
+        return self._add(f"{name} {tag}", kind, after, **said)
 
     def _add(
-        self,
-        name: str,
-        kind: int,
-        after: Sequence[int],
-        attributes: tuple[tuple[str, int | str], ...],
-        duration: int = 0,
+        self, name: str, kind: int, after: list[int], duration: int = 0, **said: int | str
     ) -> int:
-        number = len(self.nodes)
+        number, attributes = len(self.nodes), (("is_cpu_op", 0), *said.items())
         self.nodes.append(Node(number, name, kind, tuple(after), (), duration, attributes))
         return number

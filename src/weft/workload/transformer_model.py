@@ -187,7 +187,7 @@ class Transformer:
         if self.sync == "all-reduce":
             return self.parameters(stage)
         layers = len(self.stage_layers(stage))
-        sharing = self.dp // self.ep if self.experts else self.dp
+        sharing = self.dp // self.ep  # `ep` is 1 without experts
         shares = -(-self.attention.parameters // self.dp), -(-self.mlp.parameters // sharing)
         return layers * sum(shares)
 

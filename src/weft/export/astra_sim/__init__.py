@@ -16,19 +16,17 @@ from weft.algorithm import Algorithm
 from weft.cost import CostModel
 from weft.documents import new_folder
 from weft.errors import InputError
-from weft.export.astra_sim._configuration import (
+from weft.export.astra_sim._files import (
     MEMORY,
     groups_json,
     logical_json,
     network_yml,
+    ns3_network,
+    readme,
     run_script,
     system_json,
 )
 from weft.export.astra_sim._forms import Form, between_npus, by_links
-from weft.export.astra_sim._messages import Rows, rows_of
-from weft.export.astra_sim._ns3 import ns3_network
-from weft.export.astra_sim._prediction import predicted_ns
-from weft.export.astra_sim._readme import readme
 from weft.export.astra_sim._routing import routed
 from weft.export.astra_sim._shapes import Shape, shapes_of
 from weft.export.astra_sim._traces import (
@@ -36,9 +34,10 @@ from weft.export.astra_sim._traces import (
     algorithm_traces,
     call_of,
     participants,
+    predicted_ns,
     write_workload,
 )
-from weft.formats.chakra._columns import TAGS
+from weft.formats.chakra.schema import TAGS
 from weft.progress import interruptible
 from weft.topology import Topology
 from weft.units import PS_PER_NS
@@ -196,17 +195,15 @@ class _Job:
             raise InputError(f"{network.name} has one NPU; ASTRA-sim needs at least two")
         if not network.links:
             raise InputError(f"{network.name} has no links")
-        rows, relayed = _rows(algorithm, network)
+        rows, relayed = routed(algorithm, network)
         cost = algorithm.cost if algorithm.timed else None
         shapes = shapes_of(network)
-        named = shapes is not None and len(shapes) == 1
-        main = npus = (
-            between_npus(rows, network, cost, shapes or (), parts)
-            if named
-            else by_links(rows, network, cost, parts)
-        )
-        if not named and (network.switches or main.notes):
-            npus = between_npus(rows, network, cost, shapes or ())
+        if shapes is not None and len(shapes) == 1:
+            main = npus = between_npus(rows, network, cost, shapes, parts)
+        else:
+            main = npus = by_links(rows, network, cost, parts)
+            if network.switches or main.notes:
+                npus = between_npus(rows, network, cost, shapes or ())
         if len(main.rows) >= TAGS:
             raise InputError(f"{len(main.rows)} messages; ASTRA-sim can tell {TAGS - 1} apart")
         return cls(algorithm, network, call_of(algorithm.demands), shapes, main, npus, relayed)
@@ -223,10 +220,18 @@ class _Job:
         return algorithm_traces(form, self.call, ranks, self.algorithm.chunks)
 
     @property
+    def cost(self) -> CostModel | None:
+        """The cost model of the plan's times, if it has any."""
+        return self.algorithm.cost if self.algorithm.timed else None
+
+    @property
     def in_parts(self) -> bool:
         """Whether smaller messages could bring the time nearer to the plan's."""
-        cost = self.algorithm.cost if self.algorithm.timed else None
-        return cost is not None and cost.switching == "cut-through" and self.topology.switches > 0
+        return (
+            self.cost is not None
+            and self.cost.switching == "cut-through"
+            and self.topology.switches > 0
+        )
 
     @property
     def lateness(self) -> float:
@@ -242,24 +247,27 @@ class _Job:
 
     def notes(self) -> Iterator[str]:
         """What is not as it was planned."""
-        cost = self.algorithm.cost if self.algorithm.timed else None
         yield from self.main.notes
         if self.relayed:
             yield "some rows join NPUs without a link: NPUs on the shortest way pass them on"
-        if cost is None:
+        if self.cost is None:
             yield "the algorithm has no times: ASTRA-sim starts each send when its data is there"
         else:
-            yield from self._about_plan(cost)
+            yield from self._about_plan(self.cost)
         if self.main.rows.reduce.any():
             yield "each sum takes 1 ns, the least ASTRA-sim can say"
-        yield from self._about_call()
+        demands = self.algorithm.demands
+        if len(demands) > 1:
+            yield f"the {len(demands)} collectives run as one, called {self.call.kind}"
+        elif not self.call.exact:
+            yield f"ASTRA-sim takes no algorithm for {demands[0].kind}: called {self.call.kind}"
 
     def _about_plan(self, cost: CostModel) -> Iterator[str]:
         if cost.latency_model == "blocking":
             yield "planned with α that blocks the link; ASTRA-sim does not let it"
         if abs(self.lateness) > _NEAR:
             yield f"{self.lateness:+.1%} on the planned time: {self._reason(cost)}"
-        if cost.switching == "cut-through" and self.topology.switches:
+        if self.in_parts:
             yield "planned with cut-through switches; here each stores and forwards, link by link"
             if self.main.parts > 1:
                 yield f"chunks are sent in {self.main.parts} messages, to be passed on sooner"
@@ -280,13 +288,6 @@ class _Job:
             reasons.append("latencies are rounded to microseconds")
         return "; ".join(reasons) or "what takes no time in the plan takes 1 ns"
 
-    def _about_call(self) -> Iterator[str]:
-        demands = self.algorithm.demands
-        if len(demands) > 1:
-            yield f"the {len(demands)} collectives run as one, called {self.call.kind}"
-        elif not self.call.exact:
-            yield f"ASTRA-sim takes no algorithm for {demands[0].kind}: called {self.call.kind}"
-
 
 def _network(algorithm: Algorithm, topology: Topology | None) -> Topology:
     own = algorithm.topology
@@ -298,26 +299,17 @@ def _network(algorithm: Algorithm, topology: Topology | None) -> Topology:
     return found
 
 
-def _rows(algorithm: Algorithm, topology: Topology) -> tuple[Rows, bool]:
-    if algorithm.timed:
-        return rows_of(
-            algorithm, algorithm.transfers.require_times().route, algorithm.routes
-        ), False
-    return routed(algorithm, topology)
-
-
 def _write(job: _Job, place: Path, target: Path, progress: _core.Progress | None) -> Bundle:
     demands, main = job.algorithm.demands, job.main
     ranks = participants(main, demands)
     written = _write_set(job, place, "", main, progress)
     ns3 = ns3_network(job.topology)
-    unaware: tuple[str, int] | None = None
     second = job.npus is not main and (job.unaware is not None or not isinstance(ns3, str))
     prefix = _NPUS if second else ""
     if second:
         written += _write_set(job, place, prefix, job.npus, progress)
+    unaware = None if job.unaware is None else (prefix, job.npus.ranks)
     if job.unaware is not None:
-        unaware = (prefix, job.npus.ranks)
         _put(place, "unaware.yml", network_yml(job.unaware))
     notes = list(job.notes())
     if isinstance(ns3, str):

@@ -1,4 +1,10 @@
-"""The ways in which ASTRA-sim can run an algorithm: between NPUs, or link by link."""
+"""The ways in which ASTRA-sim can run an algorithm: between NPUs, or link by link.
+
+A simulator starts whatever is ready. To keep the plan's order on each link, a send can be held
+back by a *gate*: a COMP of no duration, which ASTRA-sim charges 1 ns. The gate of a send waits for
+what the send before it on the link waited for, so it is started 1 ns after that one at the
+earliest, and links serve in order of start.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +14,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Routes
+from weft.arrays import Bool, Int32, Int64
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.export.astra_sim._messages import (
-    Cut,
-    Int32,
-    Int64,
-    Pieces,
-    Rows,
-    cut,
-    merged,
-    running_max,
-    split,
-)
-from weft.export.astra_sim._pace import Pace, paced
+from weft.export.astra_sim._messages import Cut, Pieces, Rows, cut, merged, running_max, split
 from weft.export.astra_sim._shapes import Shape
-from weft.ragged import offsets_of
+from weft.ragged import distinct_pairs, offsets_of
 from weft.topology import Topology
 from weft.units import PS_PER_US, format_bandwidth, format_time
+
+# What a hop may be off the plan: floors of its arrival and its hold, a sum, a gate.
+_DRIFT_PS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """Which sends have gates, and after which other send each of those comes (-1: none)."""
+
+    gate: Bool
+    after: Int32
+
+
+def paced(rows: Rows, queue: Int64, push: NDArray[np.float64] | None, small: Bool) -> Pace:
+    """Gates for timed rows where the order in which data comes is not the plan's.
+
+    Parameters
+    ----------
+    queue
+        The link, as a number, that each row waits for.
+    push
+        How long each row holds it, in picoseconds, if the simulator's times are the plan's up to
+        rounding; then a row that is ready clearly after the one before it needs no gate.
+    small
+        Rows that must not be the first thing to happen: they take less than 1 ns.
+    """
+    gate = small & rows.fresh & ~rows.local
+    after = np.full(len(rows), -1, dtype=np.int32)
+    if rows.start is None:
+        return Pace(gate, after)
+    sent = np.flatnonzero(~rows.local)
+    order = sent[np.lexsort((sent, rows.start[sent], queue[sent]))]
+    line = queue[order]
+    follows = np.zeros(len(order), dtype=bool)
+    follows[1:] = line[1:] == line[:-1]
+    if push is not None and len(order):
+        segment = np.cumsum(~follows) - 1
+        latest = running_max(rows.ready[order], segment)
+        before = np.concatenate([latest[:1], latest[:-1]])
+        ready = rows.ready[order]
+        drift = _DRIFT_PS * (2 + ready / max(float(push[order].min()), 1.0))
+        follows &= ready <= before + drift
+    held = order[follows]
+    ahead = order[np.flatnonzero(follows) - 1]
+    gate[held] = True
+    after[held] = ahead
+    if rows.dep_offsets is not None:  # what it waits for is more than its data
+        gate[ahead[np.diff(rows.dep_offsets)[ahead] > 0]] = True
+    return Pace(gate, after)
+
 
 _MAX_BYTES = 1 << 62
 
@@ -86,7 +132,10 @@ def between_npus(
 
 def by_links(rows: Rows, topology: Topology, cost: CostModel | None, in_parts: int = 1) -> Form:
     """Messages over one link each; nodes with a link are a pair of FullyConnected ranks."""
-    messages, parts = cut(rows, _single_links(rows.routes, topology))
+    links = rows.routes.links
+    single = Routes.of_links(len(links))
+    pieces = Pieces(rows.routes.offsets, topology.src[links], topology.dst[links], single)
+    messages, parts = cut(rows, pieces)
     link = _links_of(rows, parts)
     speeds = _Speeds.of(topology, np.unique(link[parts.piece >= 0]))
     delay_of, late = _delays(rows.routes, speeds)
@@ -139,15 +188,6 @@ def _bytes_a_ns(bandwidth: int) -> int:
     return -(-bandwidth // 10**9)
 
 
-def _single_links(routes: Routes, topology: Topology) -> Pieces:
-    return Pieces(
-        routes.offsets,
-        topology.src[routes.links],
-        topology.dst[routes.links],
-        Routes.of_links(len(routes.links)),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Speeds:
     """Speeds of the ordered pairs of nodes that are used; by link."""
@@ -182,19 +222,15 @@ def _scaled(rows: Rows, speeds: _Speeds, link: Int64) -> Int64:
     """Bytes that take as long on the fastest link as the message on its own."""
     if speeds.fastest == speeds.slowest:
         return rows.bytes
-    rates, rate = np.unique(speeds.bandwidth[link], return_inverse=True)
-    sizes, size = np.unique(rows.bytes, return_inverse=True)
-    kinds, kind = np.unique(size.reshape(-1) * len(rates) + rate.reshape(-1), return_inverse=True)
-    scaled = []
-    for one in kinds.tolist():
-        true, own = int(sizes[one // len(rates)]), int(rates[one % len(rates)])
-        scaled.append((2 * true * speeds.fastest + own) // (2 * own))
+    sizes, rates, kind = distinct_pairs(rows.bytes, speeds.bandwidth[link])
+    pairs = zip(sizes.tolist(), rates.tolist(), strict=True)
+    scaled = [(2 * size * speeds.fastest + own) // (2 * own) for size, own in pairs]
     if max(scaled, default=0) > _MAX_BYTES:
         raise InputError(
             f"links of {format_bandwidth(speeds.slowest)} and {format_bandwidth(speeds.fastest)} "
             "are too far apart for ASTRA-sim, which knows one bandwidth"
         )
-    return np.where(rows.local, rows.bytes, np.array(scaled, dtype=np.int64)[kind.reshape(-1)])
+    return np.where(rows.local, rows.bytes, np.array(scaled, dtype=np.int64)[kind])
 
 
 def _delays(routes: Routes, speeds: _Speeds) -> tuple[Int64, Int64]:
@@ -226,11 +262,8 @@ def _timed(
     cost: CostModel | None,
 ) -> Rows:
     """Messages with the times at which the plan has them enter their links."""
-    offset = np.zeros(len(messages), dtype=np.int64)
-    inner = np.flatnonzero(~parts.first)
-    if len(inner):
-        offset = _offsets(messages, parts, rows, topology, cost)
-    start = start + offset
+    if not parts.first.all():
+        start = start + _offsets(messages, parts, rows, topology, cost)
     return replace(messages, start=start, ready=np.where(parts.first, messages.ready, start))
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
-from weft.formats.row_checks import standard_columns
-from weft.ragged import offsets_of, owners, positions, ranges
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
+from weft.arrays import Bool, Int32, Int64
+from weft.formats.limits import standard_columns
+from weft.ragged import lengths_of, offsets_of, owners, positions, ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +61,24 @@ class Rows:
     @property
     def local(self) -> Bool:
         return self.route < 0
+
+    def taken(
+        self, rows: Int64, became: Int64, waiting: Bool | None = None, **changed: Any
+    ) -> Rows:
+        """Some of the rows, each as often as it is named, but for the columns that `changed` has.
+
+        ``became[i]`` are the new numbers of row i, all of which are waited for where it was; only
+        those of the new rows wait that are `waiting`, if this is given.
+        """
+        for field in fields(self):
+            column = getattr(self, field.name)
+            if isinstance(column, np.ndarray) and not field.name.startswith("dep"):
+                changed.setdefault(field.name, column[rows])
+        if self.dep_offsets is not None and self.deps is not None:
+            waits = lengths_of(self.dep_offsets, rows) * (1 if waiting is None else waiting)
+            changed["deps"] = became[self.deps[ranges(self.dep_offsets[rows], waits)]].reshape(-1)
+            changed["dep_offsets"] = offsets_of(waits * became.shape[1])
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,23 +181,19 @@ def cut(rows: Rows, pieces: Pieces) -> tuple[Rows, Cut]:
     writes[~last] = rows.places + np.arange(np.count_nonzero(~last), dtype=np.int32)
     reads = rows.reads[owner].copy()
     reads[1:][~first[1:]] = writes[:-1][~first[1:]]
-    dep_offsets, deps = _cut_deps(rows, owner, first, last, np.cumsum(counts) - 1)
-    messages = Rows(
-        rows.chunk[owner],
-        np.where(local, rows.src[owner], pieces.src[piece] if len(pieces.src) else 0),
-        np.where(local, rows.dst[owner], pieces.dst[piece] if len(pieces.dst) else 0),
-        rows.reduce[owner] & last,
-        rows.bytes[owner],
-        reads,
-        writes,
-        rows.places + int(np.count_nonzero(~last)),
-        piece.astype(np.int32),
-        pieces.routes,
-        dep_offsets,
-        deps,
-        None if rows.start is None else rows.start[owner],
-        rows.ready[owner],
-        rows.fresh[owner] & first,
+    messages = rows.taken(
+        owner,
+        np.cumsum(counts)[:, None] - 1,
+        first | last,  # a chain waits at both of its ends, for the ends of other chains
+        src=np.where(local, rows.src[owner], pieces.src[piece] if len(pieces.src) else 0),
+        dst=np.where(local, rows.dst[owner], pieces.dst[piece] if len(pieces.dst) else 0),
+        reduce=rows.reduce[owner] & last,
+        reads=reads,
+        writes=writes,
+        places=rows.places + int(np.count_nonzero(~last)),
+        route=piece.astype(np.int32),
+        routes=pieces.routes,
+        fresh=rows.fresh[owner] & first,
     )
     return messages, Cut(owner, piece, first, last)
 
@@ -196,40 +207,17 @@ def split(rows: Rows, count: int) -> Rows:
         return rows
     owner = np.repeat(np.arange(len(rows), dtype=np.int64), count)
     part = np.tile(np.arange(count, dtype=np.int64), len(rows))
-    bytes_, offsets, deps = rows.bytes[owner], rows.dep_offsets, rows.deps
-    if offsets is not None and deps is not None:  # what waits for a row waits for all of it
-        waits = np.diff(offsets)[owner]
-        deps = np.repeat(deps[ranges(offsets[:-1][owner], waits)] * count, count)
-        deps += np.tile(np.arange(count), len(deps) // count)
-        offsets = offsets_of(waits * count)
-    return replace(
-        rows,
+    size = rows.bytes[owner]
+    return rows.taken(
+        owner,
+        np.arange(len(owner)).reshape(-1, count),
         chunk=(rows.chunk[owner] * count + part).astype(np.int32),
-        src=rows.src[owner],
-        dst=rows.dst[owner],
-        reduce=rows.reduce[owner],
-        bytes=np.maximum(bytes_ * (part + 1) // count - bytes_ * part // count, 1),
+        bytes=np.maximum(size * (part + 1) // count - size * part // count, 1),
         reads=(rows.reads[owner] * count + part).astype(np.int32),
         writes=(rows.writes[owner] * count + part).astype(np.int32),
         places=rows.places * count,
-        route=rows.route[owner],
-        dep_offsets=offsets,
-        deps=deps,
         start=None if rows.start is None else rows.start[owner] + part,  # only the order matters
-        ready=rows.ready[owner],
-        fresh=rows.fresh[owner],
     )
-
-
-def _cut_deps(
-    rows: Rows, owner: Int64, first: Bool, last: Bool, final: Int64
-) -> tuple[Int64 | None, Int64 | None]:
-    """A chain waits at both of its ends, for the ends of other chains."""
-    if rows.dep_offsets is None or rows.deps is None:
-        return None, None
-    waits = np.diff(rows.dep_offsets)[owner] * (first | last)
-    offsets = offsets_of(waits)
-    return offsets, final[rows.deps[ranges(rows.dep_offsets[owner], waits)]]
 
 
 def merged(messages: Rows, same: Int64) -> Rows:
@@ -238,24 +226,5 @@ def merged(messages: Rows, same: Int64) -> Rows:
     number = np.cumsum(kept) - 1
     place = np.arange(messages.places, dtype=np.int32)
     place[messages.writes[~kept]] = messages.writes[same[~kept]]
-    start, offsets, deps = messages.start, messages.dep_offsets, messages.deps
-    if offsets is not None and deps is not None:
-        waits = np.diff(offsets)[kept]
-        deps = number[same[deps[ranges(offsets[:-1][kept], waits)]]]
-        offsets = offsets_of(waits)
-    return replace(
-        messages,
-        chunk=messages.chunk[kept],
-        src=messages.src[kept],
-        dst=messages.dst[kept],
-        reduce=messages.reduce[kept],
-        bytes=messages.bytes[kept],
-        reads=place[messages.reads[kept]],
-        writes=messages.writes[kept],
-        route=messages.route[kept],
-        dep_offsets=offsets,
-        deps=deps,
-        start=None if start is None else start[kept],
-        ready=messages.ready[kept],
-        fresh=messages.fresh[kept],
-    )
+    reads = place[messages.reads[kept]]
+    return messages.taken(np.flatnonzero(kept), number[same][:, None], reads=reads)

@@ -1,13 +1,13 @@
-"""Routes for algorithms that were made for no network: the fewest links from NPU to NPU."""
+"""Routes of rows; for algorithms made for no network the fewest links from NPU to NPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Routes
+from weft.arrays import Int64
 from weft.errors import InputError
 from weft.export.astra_sim._messages import Pieces, Rows, cut, rows_of
 from weft.ragged import offsets_of
@@ -15,8 +15,13 @@ from weft.topology import Topology
 
 
 def routed(algorithm: Algorithm, topology: Topology) -> tuple[Rows, bool]:
-    """Rows that go from NPU to NPU through switches, and whether NPUs had to relay some."""
+    """Rows that go from NPU to NPU through switches, and whether NPUs had to relay some.
+
+    Those of a timed algorithm go over its own routes.
+    """
     table = algorithm.transfers
+    if algorithm.timed:
+        return rows_of(algorithm, table.require_times().route, algorithm.routes), False
     nodes = np.concatenate([table.src, table.dst])
     if nodes.max(initial=0) >= topology.npus:
         raise InputError(
@@ -26,16 +31,14 @@ def routed(algorithm: Algorithm, topology: Topology) -> tuple[Rows, bool]:
     width = np.int64(topology.npus)
     pairs, route = np.unique(table.src * width + table.dst, return_inverse=True)
     paths = _paths(topology, pairs // width, pairs % width)
-    whole = Routes(*_joined(paths))
+    links = np.array([link for path in paths for link in path], dtype=np.int32)
+    whole = Routes(offsets_of([*map(len, paths)]), links)
     rows = rows_of(algorithm, route.reshape(-1).astype(np.int32), whole)
-    pieces = _between_npus(topology, paths)
-    messages, parts = cut(rows, pieces)
+    messages, parts = cut(rows, _between_npus(topology, whole))
     return messages, not bool((parts.first & parts.last).all())
 
 
-def _paths(
-    topology: Topology, sources: NDArray[np.int64], targets: NDArray[np.int64]
-) -> list[list[int]]:
+def _paths(topology: Topology, sources: Int64, targets: Int64) -> list[list[int]]:
     """The links of a shortest path for each pair; ties go to the lowest link numbers."""
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(topology.nodes)]
     for link, ends in enumerate(zip(topology.src.tolist(), topology.dst.tolist(), strict=True)):
@@ -77,22 +80,10 @@ def _path(topology: Topology, tree: Sequence[int], source: int, target: int) -> 
     return links[::-1]
 
 
-def _joined(paths: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    offsets = offsets_of([*map(len, paths)])
-    return offsets, np.array([link for path in paths for link in path], dtype=np.int32)
-
-
-def _between_npus(topology: Topology, paths: Sequence[Sequence[int]]) -> Pieces:
-    """Each path cut at the NPUs it crosses."""
-    counts, parts = [0], []
-    for path in paths:
-        part: list[int] = []
-        for link in path:
-            part.append(link)
-            if topology.dst[link] < topology.npus:
-                parts.append(part)
-                part = []
-        counts.append(len(parts))
-    src = np.array([topology.src[part[0]] for part in parts], dtype=np.int32)
-    dst = np.array([topology.dst[part[-1]] for part in parts], dtype=np.int32)
-    return Pieces(np.array(counts, dtype=np.int64), src, dst, Routes(*_joined(parts)))
+def _between_npus(topology: Topology, routes: Routes) -> Pieces:
+    """Each route, all of which end at NPUs, cut at those it crosses."""
+    links = routes.links
+    at_npu = topology.dst[links] < topology.npus
+    marks = np.concatenate([[0], np.flatnonzero(at_npu) + 1])
+    src, dst = topology.src[links[marks[:-1]]], topology.dst[links[marks[1:] - 1]]
+    return Pieces(offsets_of(at_npu)[routes.offsets], src, dst, Routes(marks, links))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int64
 from weft.errors import InputError
 from weft.topology import Topology
 from weft.topology.astra import BYTES_PER_GB
@@ -126,7 +126,7 @@ def _check(
     )
 
 
-def _sorted(topology: Topology) -> list[NDArray[np.int64]]:
+def _sorted(topology: Topology) -> list[Int64]:
     columns = (topology.src, topology.dst, topology.bandwidth, topology.latency)
     order = np.lexsort(columns[::-1])
     return [column[order].astype(np.int64) for column in columns]

@@ -1,20 +1,22 @@
-"""The traces of a bundle: the algorithm's, and a workload that calls it once."""
+"""The traces of a bundle, the algorithm's and a workload that calls it once; and their time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from weft import _core
+from weft.arrays import Int32, Int64
 from weft.collective import Chunks, Collective
 from weft.export.astra_sim._forms import Form
-from weft.export.astra_sim._messages import Int32, Int64
 from weft.formats.chakra.encoding import FILE_HEAD, Node, encode
 from weft.formats.chakra.schema import CHAKRA_VERSION, COMM_COLL, COMM_TYPE_OF, COMP
+from weft.replay.astra_sim import dimensions_of
+from weft.topology.astra import AstraNetwork
 
 _CALLED = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter")
 _MOST = (1 << 31) - 1
@@ -52,20 +54,12 @@ def call_of(demands: Sequence[Collective]) -> Call:
     return Call(kind, size, exact)
 
 
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """Sizes as counts of equal pieces, for versions of ASTRA-sim that scale algorithms."""
+def _counts(form: Form, call: Call, offset: Int64) -> tuple[Int32, Int32, int]:
+    """Sizes as counts of equal pieces, for versions of ASTRA-sim that scale algorithms.
 
-    count: Int32
-    index: Int32
-    total: int
-
-
-def _counts(form: Form, call: Call, offset: Int64) -> _Counts:
-    """Pieces that give the very bytes; a total of -1 says that there are none such.
-
-    Such a version takes the workload's size over the total for a piece (times the ranks for an
-    All-Gather), and wants both the size and the total to be divisible.
+    Gives the number of pieces and the first one of each message, and how many there are in all:
+    -1 if no pieces give the very bytes. Such a version takes the workload's size over the total
+    for a piece (times the ranks for an All-Gather), and wants both to be divisible.
     """
     sent = form.rows.bytes[~form.rows.local]
     gathers = call.kind == "all-gather"
@@ -75,9 +69,9 @@ def _counts(form: Form, call: Call, offset: Int64) -> _Counts:
     fits = total % form.ranks == 0 and call.size % total == 0 and total <= _MOST
     if not fits or int(sent.max(initial=0)) // piece > _MOST:
         zeros = np.zeros(len(form.rows), dtype=np.int32)
-        return _Counts(zeros, zeros, -1)
+        return zeros, zeros, -1
     index = np.minimum(offset[form.rows.chunk] // piece, total - 1)
-    return _Counts((form.rows.bytes // piece).astype(np.int32), index.astype(np.int32), total)
+    return (form.rows.bytes // piece).astype(np.int32), index.astype(np.int32), total
 
 
 def participants(form: Form, demands: Sequence[Collective]) -> Int64:
@@ -90,7 +84,8 @@ def participants(form: Form, demands: Sequence[Collective]) -> Int64:
 
 def algorithm_traces(form: Form, call: Call, ranks: Int64, chunks: Chunks) -> Iterator[bytes]:
     """One trace for each of `ranks`, numbered from 0."""
-    rows, counts = form.rows, _counts(form, call, _offsets(chunks, form.parts))
+    rows = form.rows
+    piece_count, piece_index, pieces = _counts(form, call, _offsets(chunks, form.parts))
     sizes = np.zeros(max(len(rows), rows.places), dtype=np.int64)
     sizes[: len(rows)] = rows.bytes
     table = _core.Transfers(
@@ -107,9 +102,9 @@ def algorithm_traces(form: Form, call: Call, ranks: Int64, chunks: Chunks) -> It
         gate=form.pace.gate,
         after=form.pace.after,
         delay=form.delay,
-        piece_count=counts.count,
-        piece_index=counts.index,
-        pieces=counts.total,
+        piece_count=piece_count,
+        piece_index=piece_index,
+        pieces=pieces,
     )
     plan = _core.ChakraPlan(len(ranks), table, sizes, pace)
     for rank in range(len(ranks)):
@@ -126,8 +121,9 @@ def _offsets(chunks: Chunks, parts: int) -> Int64:
 
 def write_workload(place: Path, prefix: str, form: Form, call: Call, ranks: Int64) -> int:
     """Write one trace a rank: the call for each of `ranks`, nothing to do for others."""
-    grouped = len(ranks) < form.ranks
-    busy = FILE_HEAD + encode(_call_node(call, GROUP if grouped else ""))
+    said = [("comm_size", call.size), ("comm_type", COMM_TYPE_OF[call.kind]), ("is_cpu_op", 0)]
+    group = [("pg_name", GROUP)] if len(ranks) < form.ranks else []
+    busy = FILE_HEAD + encode(Node(0, call.kind, COMM_COLL, attributes=(*said, *group)))
     idle = FILE_HEAD + encode(Node(0, "idle", COMP))
     takes_part = np.isin(np.arange(form.ranks), ranks)
     for rank, part in enumerate(takes_part.tolist()):
@@ -135,11 +131,21 @@ def write_workload(place: Path, prefix: str, form: Form, call: Call, ranks: Int6
     return int(np.where(takes_part, len(busy), len(idle)).sum())
 
 
-def _call_node(call: Call, group: str) -> Node:
-    attributes = (
-        ("comm_size", call.size),
-        ("comm_type", COMM_TYPE_OF[call.kind]),
-        ("is_cpu_op", 0),
-        *((("pg_name", group),) if group else ()),
-    )
-    return Node(0, call.kind, COMM_COLL, attributes=attributes)
+MOST_MESSAGES = 1 << 24  # more would take gigabytes
+
+
+def predicted_ns(form: Form, traces: Iterable[bytes], ranks: Int64) -> int | None:
+    """When the last of `ranks` finishes on the congestion-aware backend.
+
+    None if there are too many messages to find out.
+    """
+    if len(form.rows) > MOST_MESSAGES:
+        return None
+    custom = _core.RunRules.custom
+    parts = [_core.read_rank(trace, rank, len(ranks), custom) for rank, trace in enumerate(traces)]
+    (shape,) = form.shapes
+    network = AstraNetwork([shape.name], [shape.size], [shape.gb], [shape.ns])
+    graph = _core.RunGraph(parts)
+    devices = ranks.astype(np.int32)
+    run = _core.run_astra_traces(graph, False, True, devices, dimensions_of(network))
+    return int(run.finish.max()) // 1000

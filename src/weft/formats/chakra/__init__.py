@@ -8,32 +8,31 @@ attributes of each file's GlobalMetadata, so that nothing is lost: see ``docs/ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from weft import _core
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, Transfers, chunk_bytes
+from weft.arrays import Int64
 from weft.collective import Collective, format_group, parse_group
 from weft.documents import naming, new_folder
 from weft.errors import FormatError, InputError
-from weft.formats.chakra._attributes import SCHEMA_VERSION, Attribute
-from weft.formats.chakra._columns import (
-    TAGS,
+from weft.formats.chakra._attributes import (
+    SCHEMA_VERSION,
+    Attribute,
     check_savable,
-    checksum,
-    optional_columns,
-    planned,
+    header_attributes,
     sent_attributes,
 )
 from weft.formats.chakra._load import TRACE_NAME, load
-from weft.formats.chakra._some_ranks import check_ranks, nodes_of
 from weft.formats.chakra._trace_files import TraceFiles, has_traces
-from weft.formats.chakra._trace_header import header_attributes
-from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TEXT
+from weft.formats.chakra.schema import CHAKRA_VERSION, INT64, TAGS, TEXT
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.imported import Hints, Imported
-from weft.formats.limits import count_limit, named_npus
-from weft.formats.row_checks import standard_columns
+from weft.formats.limits import count_limit, named_npus, standard_columns
 from weft.memory import fits_table
 
 __all__ = [
@@ -43,12 +42,16 @@ __all__ = [
     "has_traces",
     "load",
     "read",
-    "recognise",
     "save",
 ]
 
 MAX_NPUS = 1 << 20
 _PART = "weft.part"  # the attribute of traces of some NPUs only
+# All that nodes of an algorithm have, but for their tags.
+_COLUMNS = (
+    *("id", "type", "ctrl_offsets", "ctrl", "data_offsets", "data", "start", "duration"),
+    *("present", "comm_src", "comm_dst", "comm_size"),
+)
 
 
 def save(algorithm: Algorithm, folder: Path, *, ranks: Sequence[int] | None = None) -> None:
@@ -70,8 +73,8 @@ def save(algorithm: Algorithm, folder: Path, *, ranks: Sequence[int] | None = No
     table = standard_columns(algorithm.transfers)
     npus = _count_npus(algorithm)
     check_savable(table, npus, len(algorithm.chunks), len(algorithm.routes))
-    plan = planned(table, algorithm.chunks.bytes, npus)
-    header = header_attributes(algorithm, npus, checksum(table), optional_columns(table))
+    plan = _core.ChakraPlan(npus, table.core, algorithm.chunks.bytes)
+    header = header_attributes(algorithm, table, npus)
     written = 0
     with new_folder(folder, TRACE_NAME) as place:
         for npu in range(npus):
@@ -83,11 +86,60 @@ def save(algorithm: Algorithm, folder: Path, *, ranks: Sequence[int] | None = No
 def _save_part(algorithm: Algorithm, folder: Path, ranks: Sequence[int]) -> None:
     """Write the traces of some NPUs, which say that they are no whole algorithm."""
     npus = _count_npus(algorithm)
-    check_ranks(ranks, npus)
+    for rank in ranks:
+        if not 0 <= rank < npus:
+            raise InputError(f"there is no NPU {rank} to write; NPUs are 0 to {npus - 1}")
     part: list[Attribute] = [(_PART, TEXT, f"{format_group(ranks)} of {npus}".encode())]
     with new_folder(folder, TRACE_NAME) as place:
-        for npu, nodes in nodes_of(algorithm, ranks, npus):
+        for npu, nodes in _nodes_of(algorithm, ranks, npus):
             _write(place, npu, part, nodes)
+
+
+def _nodes_of(
+    algorithm: Algorithm, ranks: Sequence[int], npus: int
+) -> Iterator[tuple[int, _core.ChakraNodes]]:
+    """The nodes of these NPUs: those of a whole trace, but that compact rows are renumbered.
+
+    A row of a table has its own number. Compact rows have none: those of the chosen NPUs are
+    counted in order of start, then of route.
+    """
+    if not algorithm.rows.compact:
+        whole = standard_columns(algorithm.transfers)
+        check_savable(whole, npus, len(algorithm.chunks), len(algorithm.routes))
+        plan = _core.ChakraPlan(npus, whole.core, algorithm.chunks.bytes)
+        yield from ((rank, plan.nodes(rank)) for rank in ranks)
+        return
+    tables = [standard_columns(algorithm.of_npu(rank)) for rank in ranks]
+    for rank, table, tags in zip(ranks, tables, _tags(tables), strict=True):
+        yield rank, _tagged(_nodes(algorithm, table, rank, npus), tags)
+
+
+def _tags(tables: Sequence[Transfers]) -> list[Int64]:
+    """The number of each row of each table; a row that two tables have is the same in both."""
+    if not sum(map(len, tables)):
+        return [np.zeros(0, dtype=np.int64) for _ in tables]
+    # No two transfers start at once on the same route.
+    _, moment = np.unique(np.concatenate([table.start for table in tables]), return_inverse=True)
+    route = np.concatenate([table.route for table in tables]).astype(np.int64)
+    rows, tag = np.unique(moment * (int(route.max()) + 1) + route, return_inverse=True)
+    if len(rows) >= TAGS:
+        raise InputError(f"{len(rows)} transfers; a trace can number at most {TAGS - 1}")
+    return np.split(tag, np.cumsum([len(table) for table in tables])[:-1])
+
+
+def _nodes(algorithm: Algorithm, table: Transfers, rank: int, npus: int) -> _core.ChakraNodes:
+    """The nodes of one NPU; chunks are numbered anew, since there may be too many to list."""
+    chunks, named = np.unique(table.chunk, return_inverse=True)
+    table = replace(table, chunk=named.astype(np.int32))
+    return _core.ChakraPlan(npus, table.core, chunk_bytes(algorithm, chunks)).nodes(rank)
+
+
+def _tagged(nodes: _core.ChakraNodes, tags: Int64) -> _core.ChakraNodes:
+    """The same nodes with other tags."""
+    if not len(tags):
+        return nodes
+    columns = {name: getattr(nodes, name) for name in _COLUMNS}
+    return _core.ChakraNodes(**columns, comm_tag=tags[nodes.comm_tag])
 
 
 def _write(place: Path, npu: int, more: list[Attribute], nodes: _core.ChakraNodes) -> int:
@@ -106,11 +158,6 @@ def check_demands(demands: Sequence[Collective]) -> None:
             f"this takes {least:,} transfers or more, too many for traces; save it in a compact "
             "store, a file whose name ends in .weft"
         )
-
-
-def recognise(path: Path, _head: bytes) -> bool:
-    """Whether a path is a folder with traces, or names them by the beginning of their names."""
-    return has_traces(path)
 
 
 def read(path: Path, hints: Hints) -> Imported:
@@ -157,7 +204,7 @@ def _check_loadable(algorithm: Algorithm, written: int) -> None:
 CHAKRA = Format(
     "chakra",
     "a folder of Chakra execution traces, one file per rank",
-    recognise,
+    lambda path, _head: has_traces(path),
     read,
     save,
     suffix="",

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.arrays import Bool, Int32, Int64
 from weft.errors import FormatError
 from weft.formats.chakra._graph import Messages, TraceNodes
 from weft.ragged import owners
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 
 SPREAD = _core.TraceDirection.spread
 COLLECT = _core.TraceDirection.collect
@@ -54,7 +52,7 @@ class Flows:
     npu: Int32
     size: Int64
     node_part: Int32
-    complete: NDArray[np.bool_]
+    complete: Bool
     contributors: NDArray[np.uint64]
     by_row: bool = False
 
@@ -113,6 +111,21 @@ class TraceFlow:
     def levels(self) -> Int32:
         """How deep each node lies: everything it waits for lies less deep."""
         return self._graph.levels()
+
+    def gathered(
+        self, seeds: list[int], source: Int64, target: Int64, *, backward: bool = False
+    ) -> list[int]:
+        """For each node its seed and those of all nodes that lead to it, as bits.
+
+        Each edge leads from a node to one that lies deeper, or from that to it if `backward`.
+        """
+        found = list(seeds)
+        depth = -self.levels() if backward else self.levels()
+        start, end = (target, source) if backward else (source, target)
+        order = np.argsort(depth[end], kind="stable")
+        for before, after in zip(start[order].tolist(), end[order].tolist(), strict=True):
+            found[after] |= found[before]
+        return found
 
     def follow(
         self, group: Sequence[int], direction: _core.TraceDirection, *, parts: bool = True

@@ -10,28 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.arrays import Bool, Int32, Int64
 from weft.documents import naming
 from weft.errors import FormatError, InputError, UnclearError
-from weft.formats.chakra._columns import TAGS
-from weft.formats.chakra._trace_files import TraceFiles
+from weft.formats.chakra._trace_files import TraceFiles, check_present
 from weft.formats.chakra.schema import (
     COMM_COLL,
     COMM_RECV,
     COMM_SEND,
     COMP,
     HAS_CHUNKS,
-    HAS_DST,
     HAS_SIZE,
-    HAS_SRC,
-    HAS_TAG,
     METADATA,
+    TAGS,
 )
 from weft.ragged import lengths_of, offsets_of, owners, places, ranges
 from weft.units import MAX_BYTES
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 MAX_TAG = (1 << 31) - 1
 
@@ -198,13 +192,8 @@ class _Rank:
                 "COMM_SEND, COMM_RECV and COMP"
             )
         counted = nodes.present & HAS_CHUNKS == HAS_CHUNKS
-        for kind, end in ((COMM_SEND, HAS_DST), (COMM_RECV, HAS_SRC)):
-            bits = end | HAS_SIZE | HAS_TAG
-            there = nodes.present | np.where(counted, HAS_SIZE, 0).astype(nodes.present.dtype)
-            for node in np.flatnonzero((nodes.type == kind) & (there & bits != bits))[:1]:
-                raise InputError(
-                    f"node {nodes.id[node]} lacks one of comm_src or comm_dst, comm_size, comm_tag"
-                )
+        size = np.where(counted, HAS_SIZE, 0).astype(nodes.present.dtype)
+        check_present(nodes, nodes.present | size)
 
     @staticmethod
     def _sizes(nodes: _core.ChakraNodes, size: int | None) -> Int64:

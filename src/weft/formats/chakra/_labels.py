@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.arrays import Int64
 from weft.collective import DEFAULT_ALIGNMENT, MAX_CHUNKS, PATTERNS, Collective, all_reduce_of
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._flows import Flows, TraceFlow
 from weft.formats.chakra._payloads import Payloads
 from weft.formats.imported import Hints
 from weft.ragged import owners, ranges
-
-Int64 = NDArray[np.int64]
 
 _MOST_NODES = 1 << 15  # of a rank: sets of those before each take up to 128 MiB
 
@@ -106,7 +104,11 @@ def _summed(trace: TraceFlow, flows: Flows, group: Sequence[int]) -> Flows:
     what a whole message waits for says nothing of one chunk.
     """
     nodes, messages = flows.nodes, flows.messages
-    before = _nodes_before(trace)
+    places = np.arange(len(nodes)) - nodes.firsts[nodes.npu]
+    # For each node those of its rank that have ended when it ends, as bits.
+    ended = trace.gathered(
+        [1 << place for place in places.tolist()], nodes.waits, owners(np.diff(nodes.offsets))
+    )
     own = {npu: 1 << rank for rank, npu in enumerate(group)}
     everyone = (1 << len(own)) - 1
     arrived: dict[tuple[int, int], int] = defaultdict(int)  # by NPU and chunk: COMM_RECVs, as bits
@@ -118,7 +120,7 @@ def _summed(trace: TraceFlow, flows: Flows, group: Sequence[int]) -> Flows:
         send, recv = int(messages.send[message]), int(messages.recv[message])
         npu, to = int(nodes.npu[send]), int(nodes.npu[recv])
         has = own.get(npu, 0)
-        earlier, first = before[send] & arrived[npu, chunk], int(nodes.firsts[npu])
+        earlier, first = ended[send] & arrived[npu, chunk], int(nodes.firsts[npu])
         while earlier:
             has |= sums[first + earlier.bit_length() - 1, chunk]
             earlier ^= 1 << earlier.bit_length() - 1
@@ -132,15 +134,3 @@ def _summed(trace: TraceFlow, flows: Flows, group: Sequence[int]) -> Flows:
         contributors=np.frombuffer(packed, dtype=np.uint64).reshape(len(found), words),
         by_row=True,
     )
-
-
-def _nodes_before(trace: TraceFlow) -> list[int]:
-    """For each node those of its rank that have ended when it starts, as bits."""
-    nodes = trace.nodes
-    before = [0] * len(nodes)
-    offsets, waits = nodes.offsets.tolist(), nodes.waits.tolist()
-    place = (np.arange(len(nodes)) - nodes.firsts[nodes.npu]).tolist()
-    for node in np.argsort(trace.levels(), kind="stable").tolist():
-        for earlier in waits[offsets[node] : offsets[node + 1]]:
-            before[node] |= before[earlier] | 1 << place[earlier]
-    return before

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from weft.collective import Collective
+from weft.arrays import Int64
+from weft.collective import Chunks, Collective
 from weft.formats.chakra._flows import SPREAD, Flows, TraceFlow
 from weft.formats.chakra._payloads import Payloads
 from weft.formats.chakra.schema import COMM_RECV, COMM_SEND
 from weft.formats.imported import Hints
-from weft.ragged import offsets_of
-
-Int64 = NDArray[np.int64]
+from weft.ragged import owners
 
 MOST_ROWS = 1 << 26
 
@@ -27,7 +25,9 @@ def by_pairs(trace: TraceFlow, group: Sequence[int], hints: Hints) -> tuple[Flow
     Bruck's. None if the sizes of messages say otherwise.
     """
     rank = {npu: r for r, npu in enumerate(group)}
-    sources, targets = _sources(trace), _targets(trace)
+    ways = _ways(trace)
+    sources = trace.gathered(_seeds(trace, COMM_SEND), *ways)
+    targets = trace.gathered(_seeds(trace, COMM_RECV), *ways, backward=True)
     n = len(group)
     rows: list[int] = []
     chunks: list[int] = []
@@ -59,46 +59,46 @@ def by_pairs(trace: TraceFlow, group: Sequence[int], hints: Hints) -> tuple[Flow
     return flows, Payloads(demand, np.arange(n * n, dtype=np.int32))
 
 
-def _sources(trace: TraceFlow) -> list[int]:
-    """For each node the NPUs whose data it may have, as bits."""
+def _ways(trace: TraceFlow) -> tuple[Int64, Int64]:
+    """The edges over which data may go: what nodes wait for, and messages."""
     nodes, messages = trace.nodes, trace.messages
-    found = [0] * len(nodes)
-    kind, npu, of = nodes.kind.tolist(), nodes.npu.tolist(), messages.of.tolist()
-    send, (offsets, waited) = messages.send.tolist(), _data_waits(trace)
-    for node in np.argsort(trace.levels(), kind="stable").tolist():
-        if kind[node] == COMM_RECV:
-            found[node] = found[send[of[node]]]
-            continue
-        for before in waited[offsets[node] : offsets[node + 1]]:
-            found[node] |= found[before]
-        if kind[node] == COMM_SEND:
-            found[node] |= 1 << npu[node]
-    return found
+    waiter = owners(np.diff(nodes.offsets))
+    kept = (
+        nodes.carries & (nodes.kind[nodes.waits] != COMM_SEND) & (nodes.kind[waiter] != COMM_RECV)
+    )
+    before = np.concatenate([nodes.waits[kept], messages.send])
+    return before, np.concatenate([waiter[kept], messages.recv])
 
 
-def _targets(trace: TraceFlow) -> list[int]:
-    """For each node the NPUs that what it has may go to, as bits."""
+def _seeds(trace: TraceFlow, kind: int | None = None) -> list[int]:
+    """For each node its NPU, as a bit; nothing if it is not of the `kind` that is asked for."""
+    kinds = trace.nodes.kind.tolist()
+    npus = zip(trace.nodes.npu.tolist(), kinds, strict=True)
+    return [1 << npu if kind in (None, there) else 0 for npu, there in npus]
+
+
+def out_of_reach(trace: TraceFlow, chunks: Chunks) -> bool:
+    """Whether some NPU lacks a contribution, whatever the messages carry.
+
+    A message may carry whatever its sender may have by then: what came before anything that the
+    COMM_SEND waits for.
+    """
     nodes, messages = trace.nodes, trace.messages
-    found = [0] * len(nodes)
-    kind, npu, of = nodes.kind.tolist(), nodes.npu.tolist(), messages.of.tolist()
-    recv, (offsets, waited) = messages.recv.tolist(), _data_waits(trace)
-    for node in np.argsort(-trace.levels(), kind="stable").tolist():
-        if kind[node] == COMM_RECV:
-            found[node] |= 1 << npu[node]
-            continue
-        if kind[node] == COMM_SEND:
-            found[node] = found[recv[of[node]]]
-        for before in waited[offsets[node] : offsets[node + 1]]:
-            found[before] |= found[node]
-    return found
-
-
-def _data_waits(trace: TraceFlow) -> tuple[list[int], list[int]]:
-    """The nodes that each node may get data from: offsets, and nodes."""
-    nodes = trace.nodes
-    kept = nodes.carries & (nodes.kind[nodes.waits] != COMM_SEND)
-    offsets = offsets_of(kept)[nodes.offsets]
-    return offsets.tolist(), nodes.waits[kept].tolist()
+    before = np.concatenate([nodes.waits, messages.send])
+    after = np.concatenate([owners(np.diff(nodes.offsets)), messages.recv])
+    has = [1 << npu for npu in range(len(nodes.files))]  # at the end
+    for npu, data in zip(
+        nodes.npu.tolist(), trace.gathered(_seeds(trace), before, after), strict=True
+    ):
+        has[npu] |= data
+    ends = np.stack([chunks.pre, chunks.post, chunks.reduce], axis=1)
+    for pre, post, reduce in np.unique(ends, axis=0).tolist():
+        givers = sum(1 << npu for npu in chunks.members(pre).tolist())
+        for npu in chunks.members(post).tolist():
+            there = has[npu] & givers
+            if there != givers if reduce else not there:
+                return True
+    return False
 
 
 def _bits(mask: int) -> list[int]:

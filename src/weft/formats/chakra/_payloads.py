@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft import _core
+from weft.arrays import Int32
 from weft.collective import PATTERNS, Chunks, Collective, all_to_allv, custom, permutation
 from weft.errors import FormatError, InputError
 from weft.formats.chakra._exact_cover import exact_cover
-from weft.formats.chakra._flows import Flows
+from weft.formats.chakra._flows import BOTH, COLLECT, SPREAD, Flows
 from weft.formats.imported import Hints
 from weft.units import format_size
-
-Int32 = NDArray[np.int32]
 
 # Sums for one NPU, and what one NPU hands out: parts are known by where they end.
 COLLECTED = ("reduce-scatter", "reduce", "scatter")
@@ -26,6 +25,7 @@ ALIGNMENTS = (16, 1, 2, 4, 8, 32, 64, 128, 256, 512, 1024, 4096)
 _NEAR = 64  # groups that a part is tried with where no exact fit was found
 
 Ends = tuple[int, int]  # the NPU a part starts (or ends) at, and the others it is for, as bits
+Groups = dict[tuple[Ends, int], list[list[int]]]  # by ends and bytes: parts that are the same chunk
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,55 +36,42 @@ class Payloads:
     chunk: Int32
 
 
-def direction_of(kind: str, hints: Hints) -> str:
-    """Whether parts are told by their start (spread) or their end (collect)."""
-    sums = {move.reduce for move in hints.moves or ()}
-    if kind != "custom":
-        return "collect" if kind in COLLECTED else "spread"
+def direction_of(kind: str, hints: Hints) -> _core.TraceDirection:
+    """Whether parts are told by their start (spread), their end (collect), or both."""
+    if kind == "all-reduce":
+        return BOTH
+    sums = {move.reduce for move in hints.moves or ()} if kind == "custom" else {kind in COLLECTED}
     if len(sums) != 1:
         raise InputError("a custom pattern of sums and copies cannot be told from messages alone")
-    return "collect" if sums == {True} else "spread"
+    return COLLECT if sums == {True} else SPREAD
 
 
-def payloads(
-    flows: Flows, kind: str, group: Sequence[int], hints: Hints, *, ends: bool
-) -> Payloads:
-    """The chunks of a collective in which each part starts (or, if `ends`, ends) on one NPU."""
-    return _Matching(flows, kind, group, hints, ends=ends).run()
+class Matching:
+    """Finds the chunks of a collective in which each part starts on one NPU, or ends on one."""
 
-
-class _Matching:
-    def __init__(
-        self, flows: Flows, kind: str, group: Sequence[int], hints: Hints, *, ends: bool
-    ) -> None:
+    def __init__(self, flows: Flows, kind: str, group: Sequence[int], hints: Hints) -> None:
         self._flows, self._kind, self._group, self._hints = flows, kind, tuple(group), hints
-        self._ends = ends
+        self._ends = direction_of(kind, hints) == COLLECT
         self._nodes = flows.first_nodes()
-        near, far = (flows.dst, flows.src) if ends else (flows.src, flows.dst)
-        self._reached = flows.masks(far)
-        left = flows.masks(near)
+        near, far = (flows.dst, flows.src) if self._ends else (flows.src, flows.dst)
+        self._reached, left = flows.masks(far), flows.masks(near)
         # Where a part comes to rest: no other place passes it on.
-        self._rests = [
-            reached & ~passed for reached, passed in zip(self._reached, left, strict=True)
-        ]
+        pairs = zip(self._reached, left, strict=True)
+        self._rests = [reached & ~passed for reached, passed in pairs]
 
     def run(self) -> Payloads:
-        if self._kind == "all-to-allv":
-            return self._assign(self._groups(self._pairs()), [self._matrix()])
-        if self._kind == "permutation":
-            return self._assign(self._groups(self._pairs()), [self._permutation()])
+        """The collective, and the chunk that each part is."""
+        if self._kind in ("all-to-allv", "permutation"):
+            pairs = self._pairs()
+            return self._assign(self._groups(pairs), [self._between(pairs)])
         if self._kind == "custom":
             chunks = self._hints.chunks or 1
             demand = custom(self._group, self._hints.moves or (), chunks_per_share=chunks)
             return self._assign(self._groups(self._wanted(demand.chunks)), [demand])
-        wanted = self._wanted(self._sample().chunks)
-        groups = self._groups(wanted)
+        shares = PATTERNS[self._kind].shares(len(self._group))  # of one chunk of one byte each
+        sample = Collective.of(self._kind, self._group, shares, 1, self._hints.root, alignment=1)
+        groups = self._groups(self._wanted(sample.chunks))
         return self._assign(groups, self._cuts(groups))
-
-    def _sample(self) -> Collective:
-        """The collective with one chunk of one byte a share."""
-        shares = PATTERNS[self._kind].shares(len(self._group))
-        return Collective.of(self._kind, self._group, shares, 1, self._hints.root, alignment=1)
 
     def _ends_of(self, chunks: Chunks) -> list[Ends]:
         """Where each chunk starts (ends) alone, and where else it must be."""
@@ -127,22 +114,19 @@ class _Matching:
             (int(npu), rest & -rest) for npu, rest in zip(self._flows.npu, self._rests, strict=True)
         ]
 
-    def _groups(self, wanted: list[Ends]) -> dict[tuple[Ends, int], list[list[int]]]:
+    def _groups(self, wanted: list[Ends]) -> Groups:
         """Parts that are the same chunk, by ends and bytes."""
         alike: dict[tuple[Ends, int], list[int]] = defaultdict(list)
         for part, ends in enumerate(wanted):
             alike[ends, int(self._flows.size[part])].append(part)
-        return {
-            (ends, size): same_chunk(self._covered(parts, ends), ends[1], parts)
-            for (ends, size), parts in alike.items()
-        }
+        groups = {}
+        for ((npu, others), size), parts in alike.items():
+            covered = self._rests if others & (others - 1) == 0 else self._reached
+            masks = [covered[part] for part in parts]
+            groups[(npu, others), size] = same_chunk(masks, others, parts)
+        return groups
 
-    def _covered(self, parts: list[int], ends: Ends) -> list[int]:
-        single = ends[1] & (ends[1] - 1) == 0
-        found = self._rests if single else self._reached
-        return [found[part] for part in parts]
-
-    def _cuts(self, groups: dict[tuple[Ends, int], list[list[int]]]) -> list[Collective]:
+    def _cuts(self, groups: Groups) -> list[Collective]:
         """Ways to cut the buffers that may give the parts."""
         shares: dict[Ends, int] = defaultdict(int)
         counts: dict[Ends, int] = defaultdict(int)
@@ -181,43 +165,32 @@ class _Matching:
             )
         return sizes[0] * pattern.shares(n)
 
-    def _matrix(self) -> Collective:
+    def _between(self, pairs: list[Ends]) -> Collective:
+        """The pattern between pairs in which each has the bytes of its parts."""
         rank = {npu: r for r, npu in enumerate(self._group)}
-        matrix = np.zeros((len(rank), len(rank)), dtype=object)
-        for part, (npu, to) in enumerate(self._pairs()):
-            matrix[self._rank(rank, npu, part), self._rank(rank, to.bit_length() - 1, part)] += int(
-                self._flows.size[part]
-            )
-        return all_to_allv(self._group, matrix, chunks_per_share=self._pieces())
+        sent: Counter[tuple[int, int]] = Counter()
+        for part, (source, bit) in enumerate(pairs):
+            for npu in (source, bit.bit_length() - 1):
+                if npu not in rank:
+                    raise self._flows.nodes.error(
+                        int(self._nodes[part]),
+                        f"sends what comes from or goes to NPU {npu}, which is not in the group",
+                    )
+            sent[rank[source], rank[bit.bit_length() - 1]] += int(self._flows.size[part])
+        pieces = self._hints.chunks or max(Counter(pairs).values(), default=1)
+        if self._kind == "all-to-allv":
+            matrix = np.zeros((len(rank), len(rank)), dtype=object)
+            for pair, size in sent.items():
+                matrix[pair] = size
+            return all_to_allv(self._group, matrix, chunks_per_share=pieces)
+        to, given = list(range(len(rank))), [0] * len(rank)
+        for (giver, taker), size in sent.items():
+            to[giver] = taker
+            given[giver] += size
+        size = self._hints.size or max(given, default=0)
+        return permutation(self._group, size, to, chunks_per_share=pieces)
 
-    def _permutation(self) -> Collective:
-        rank = {npu: r for r, npu in enumerate(self._group)}
-        to, sizes = list(range(len(rank))), [0] * len(rank)
-        for part, (npu, bit) in enumerate(self._pairs()):
-            source = self._rank(rank, npu, part)
-            to[source] = self._rank(rank, bit.bit_length() - 1, part)
-            sizes[source] += int(self._flows.size[part])
-        size = self._hints.size or max(sizes, default=0)
-        return permutation(self._group, size, to, chunks_per_share=self._pieces())
-
-    def _pieces(self) -> int:
-        """Chunks each pair's data comes in."""
-        counts: dict[Ends, int] = defaultdict(int)
-        for ends in self._pairs():
-            counts[ends] += 1
-        return self._hints.chunks or max(counts.values(), default=1)
-
-    def _rank(self, rank: dict[int, int], npu: int, part: int) -> int:
-        if npu not in rank:
-            raise self._flows.nodes.error(
-                int(self._nodes[part]),
-                f"sends what comes from or goes to NPU {npu}, which is not in the group",
-            )
-        return rank[npu]
-
-    def _assign(
-        self, groups: dict[tuple[Ends, int], list[list[int]]], cuts: Sequence[Collective]
-    ) -> Payloads:
+    def _assign(self, groups: Groups, cuts: Sequence[Collective]) -> Payloads:
         """Take the first way of cutting that has a chunk for every group of parts.
 
         If there is none, one that has chunks of the right sizes, though fewer: what comes twice
@@ -233,9 +206,7 @@ class _Matching:
         assert failure is not None
         raise failure
 
-    def _numbered(
-        self, groups: dict[tuple[Ends, int], list[list[int]]], demand: Collective, *, exact: bool
-    ) -> Int32:
+    def _numbered(self, groups: Groups, demand: Collective, *, exact: bool) -> Int32:
         free: dict[tuple[Ends, int], list[int]] = defaultdict(list)
         sizes = demand.chunks.bytes.tolist()
         for number, ends in enumerate(self._ends_of(demand.chunks)):
@@ -244,17 +215,15 @@ class _Matching:
         for key, found in groups.items():
             numbers = free.get(key, [])
             if len(numbers) < (len(found) if exact else 1):
-                raise self._surplus(found[len(numbers)][0], key[1], demand)
+                raise self._flows.nodes.error(
+                    int(self._nodes[found[len(numbers)][0]]),
+                    f"moves {key[1]} B that are no chunk of the {self._kind} of "
+                    f"{format_size(demand.size)} with {demand.chunks_per_share} chunks a share; "
+                    "--size and --chunks may say otherwise",
+                )
             for i, parts in enumerate(found):
                 chunk[parts] = numbers[min(i, len(numbers) - 1)]
         return chunk
-
-    def _surplus(self, part: int, size: int, demand: Collective) -> FormatError:
-        return self._flows.nodes.error(
-            int(self._nodes[part]),
-            f"moves {size} B that are no chunk of the {self._kind} of {format_size(demand.size)} "
-            f"with {demand.chunks_per_share} chunks a share; --size and --chunks may say otherwise",
-        )
 
 
 def same_chunk(sets: Sequence[int], whole: int, parts: Sequence[int]) -> list[list[int]]:

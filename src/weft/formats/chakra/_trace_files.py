@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from weft import _core
 from weft.documents import naming
-from weft.errors import FormatError
+from weft.errors import FormatError, InputError
 from weft.formats.chakra._attributes import Attributes
+from weft.formats.chakra.schema import COMM_RECV, COMM_SEND, HAS_DST, HAS_SIZE, HAS_SRC, HAS_TAG
 
 _NAME = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})\.et", re.DOTALL)
 _JOINTS = (".", "_", "-", "")  # between a prefix as users name it and the rank
@@ -52,17 +58,12 @@ class TraceFiles:
                 f"{path} holds no trace: there is no trace of rank 0, such as NAME.0.et"
             )
         (self.folder, self.prefix, self._ranks), *_ = found.values()
-        for rank in self._ranks:
-            self._count(self.path(rank))
-
-    def _count(self, path: Path) -> None:
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise FormatError(f"cannot read {path}: {error.strerror}") from None
-        if not stat.S_ISREG(status.st_mode):
-            raise FormatError(f"{path} is not a file")
-        self.bytes += status.st_size
+        for path in map(self.path, self._ranks):
+            with _reading(path):
+                status = path.stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise FormatError(f"{path} is not a file")
+            self.bytes += status.st_size
 
     def __len__(self) -> int:
         return len(self._ranks)
@@ -80,34 +81,20 @@ class TraceFiles:
         """What the paths of all traces have in common, as ASTRA-sim takes it."""
         return self.folder / _stem(self.prefix)
 
-    def expect_all(self) -> None:
-        """Raise if one is missing before the last."""
-        for rank in range(len(self)):
-            if rank not in self._ranks:
-                raise FormatError(
-                    f"{self.path(rank)} is missing: there are {len(self)} traces, so their ranks "
-                    f"must be 0 to {len(self) - 1}"
-                )
-
-    def expect(self, ranks: int) -> None:
-        """Raise unless the traces are those of ranks 0 to ranks - 1."""
+    def expect(self, ranks: int, why: str = "") -> None:
+        """Raise unless the traces are those of ranks 0 to ranks - 1, which `why` explains."""
+        why = why or f"there are {ranks} NPUs, but {len(self)} traces"
         for rank in range(min(ranks, len(self) + 1)):
             if rank not in self._ranks:
-                raise FormatError(
-                    f"{self.path(rank)} is missing: there are {ranks} NPUs, but {len(self)} traces"
-                )
+                raise FormatError(f"{self.path(rank)} is missing: {why}")
         if len(self) > ranks:
             raise FormatError(f"{self.path(max(self._ranks))} is of no NPU: there are {ranks}")
 
     def content(self, rank: int) -> bytes:
         """The bytes of one file."""
         path = self.path(rank)
-        try:
+        with _reading(path):
             return path.read_bytes()
-        except FileNotFoundError:
-            raise FormatError(f"{path} is missing") from None
-        except OSError as error:
-            raise FormatError(f"cannot read {path}: {error.strerror}") from None
 
     def read(self, rank: int) -> tuple[Attributes, _core.ChakraNodes]:
         """What one file holds."""
@@ -115,6 +102,27 @@ class TraceFiles:
         with naming(self.path(rank)):
             _, found, nodes = _core.read_chakra(content)
             return Attributes(found), nodes
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say which path cannot be read; a null character in it is a ValueError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FormatError(f"{path} is missing") from None
+    except (OSError, ValueError) as error:
+        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
+
+
+def check_present(nodes: _core.ChakraNodes, present: NDArray[np.uint16]) -> None:
+    """Raise if a message lacks an attribute that it needs; `present` are bits of those there."""
+    for kind, end in ((COMM_SEND, HAS_DST), (COMM_RECV, HAS_SRC)):
+        bits = end | HAS_SIZE | HAS_TAG
+        for node in np.flatnonzero((nodes.type == kind) & (present & bits != bits))[:1]:
+            raise InputError(
+                f"node {nodes.id[node]} lacks one of comm_src or comm_dst, comm_size, comm_tag"
+            )
 
 
 def _stem(prefix: str) -> str:
@@ -132,20 +140,16 @@ def has_traces(path: Path) -> bool:
 
 def _listed(path: Path) -> dict[str, tuple[Path, str, set[int]]]:
     """By what stands before the rank: the folder, that prefix, and the ranks there are."""
-    try:
+    with _reading(path):
         if path.is_dir():
             return _in_folder(path)
         parent = _in_folder(path.parent) if path.parent.is_dir() else {}
         named = split_name(path.name) if path.is_file() else None
         wanted = [named[0]] if named else [path.name + joint for joint in _JOINTS]
-        chosen = {prefix: parent[prefix] for prefix in wanted[:] if prefix in parent}
+        chosen = {prefix: parent[prefix] for prefix in wanted if prefix in parent}
         if not chosen and not path.exists():
             raise FormatError(f"cannot read {path}: No such file or directory")
         return chosen
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:  # a null character
-        raise FormatError(f"cannot read {path}: {error}") from None
 
 
 def _in_folder(folder: Path) -> dict[str, tuple[Path, str, set[int]]]:

@@ -7,24 +7,21 @@ anything: the judge decides afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS
 from weft.documents import naming
 from weft.errors import FormatError, InputError, UnclearError, unknown_name
-from weft.formats.chakra._flows import ADVICE, BOTH, COLLECT, SPREAD, Flows, TraceFlow
+from weft.formats.chakra._flows import ADVICE, Flows, TraceFlow
 from weft.formats.chakra._graph import TraceNodes, match, read_nodes, through_sends
 from weft.formats.chakra._labels import labelled
 from weft.formats.chakra._order import ordered
-from weft.formats.chakra._pairs import by_pairs
-from weft.formats.chakra._payloads import Payloads, direction_of, payloads
-from weft.formats.chakra._reachability import out_of_reach
+from weft.formats.chakra._pairs import by_pairs, out_of_reach
+from weft.formats.chakra._payloads import Matching, Payloads, direction_of
 from weft.formats.chakra._sums import all_reduced
 from weft.formats.chakra._trace_files import TraceFiles
 from weft.formats.imported import Hints, Imported
@@ -128,24 +125,16 @@ class _Reader:
         flows = self._follow(parts=True)
         if self._kind == "all-reduce":
             return self._imported(flows, all_reduced(flows, self._group, self._hints))
-        ends = direction_of(self._kind, self._hints) == "collect"
-        return self._imported(
-            flows, payloads(flows, self._kind, self._group, self._hints, ends=ends)
-        )
+        found = Matching(flows, self._kind, self._group, self._hints).run()
+        return self._imported(flows, found)
 
     def _follow(self, *, parts: bool) -> Flows:
-        direction = BOTH
-        if self._kind != "all-reduce":
-            ends = direction_of(self._kind, self._hints) == "collect"
-            direction = COLLECT if ends else SPREAD
+        direction = direction_of(self._kind, self._hints)
         return self._trace.follow(self._group, direction, parts=parts)
 
     def _imported(self, flows: Flows, found: Payloads) -> Imported:
         done = ordered(self._trace, flows, found)
         provenance = {"format": "chakra", "source": self._path.name}
         algorithm = Algorithm((found.demand,), done.transfers, provenance=provenance)
-        return Imported(algorithm, self._path, self._origin(done.message))
-
-    def _origin(self, message: NDArray[np.int64]) -> Callable[[int], str]:
         nodes, send = self._nodes, self._messages.send
-        return lambda row: nodes.name(int(send[message[row]]))
+        return Imported(algorithm, self._path, lambda row: nodes.name(int(send[done.message[row]])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 CHAKRA_VERSION = "0.0.4"
+TAGS = 500_000_000  # ASTRA-sim takes tags modulo this
 
 # NodeType
 METADATA, COMP, COMM_SEND, COMM_RECV, COMM_COLL = 1, 4, 5, 6, 7

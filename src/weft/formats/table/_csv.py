@@ -17,6 +17,7 @@ from weft.documents import Document, PlacedError, new_file, placed, read_documen
 from weft.errors import InputError
 from weft.formats.imported import Hints, Imported
 from weft.formats.limits import check_npu_numbers, chunk_total, count_limit
+from weft.formats.table._json import named_columns
 from weft.quoting import quoted
 from weft.ragged import offsets_of
 
@@ -44,18 +45,10 @@ def write_csv(algorithm: Algorithm, path: Path) -> None:
             "write JSON instead"
         )
     rows = algorithm.transfers
-    columns: dict[str, Sequence[Any]] = {
-        "chunk": rows.chunk.tolist(),
-        "src": rows.src.tolist(),
-        "dst": rows.dst.tolist(),
-        "reduce": rows.reduce.astype(int).tolist(),
-    }
-    given = (rows.route, rows.start, rows.end, rows.src_place, rows.dst_place)
-    for name, column in zip(OTHERS, given, strict=False):
-        if column is not None:
-            columns[name] = column.tolist()
-    if rows.dep_offsets is not None and rows.deps is not None:
-        marks, deps = rows.dep_offsets.tolist(), rows.deps.tolist()
+    columns = named_columns(rows)
+    columns["reduce"] = rows.reduce.astype(int).tolist()
+    if "deps" in columns:
+        deps, marks = columns["deps"], columns.pop("dep_offsets")
         columns["deps"] = [" ".join(map(str, deps[a:b])) for a, b in pairwise(marks)]
     lines = [",".join(columns)]
     lines += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]

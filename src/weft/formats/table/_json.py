@@ -85,14 +85,17 @@ def recognise_json(path: Path, head: bytes) -> bool:
     return text.startswith(b"{") and (b'"weft_table"' in text or path.suffix.lower() == ".json")
 
 
+def named_columns(rows: Transfers) -> dict[str, list[Any]]:
+    """The columns of rows as files call them."""
+    return {NAMES.get(name, name): column.tolist() for name, column in rows.columns().items()}
+
+
 def write_json(algorithm: Algorithm, path: Path) -> None:
     """Write all of an algorithm; the file appears whole or not at all."""
     fields, columns = header_of(algorithm, algorithm.routes)
-    rows = algorithm.transfers
-    table = {NAMES.get(name, name): column.tolist() for name, column in rows.columns().items()}
-    if rows.dep_offsets is not None:
-        del table["dep_offsets"]
-        table["dep_count"] = np.diff(rows.dep_offsets).tolist()
+    table = named_columns(algorithm.transfers)
+    if "dep_offsets" in table:
+        table["dep_count"] = np.diff(table.pop("dep_offsets")).tolist()
     document = Table(
         weft_table=VERSION,
         columns={name: column.astype(np.int64).tolist() for name, column in columns.items()},
@@ -155,14 +158,14 @@ def _numbers(name: str, values: Sequence[int], kind: type[np.generic] = np.int64
 def _transfers(record: TransferColumns) -> Transfers:
     columns: dict[str, Any] = {}
     for name, kind in COLUMN_TYPES.items():
-        values = getattr(record, NAMES.get(name, name), None)
-        if values is not None:
-            columns[name] = _numbers(NAMES.get(name, name), values, kind)
-    for name, column in columns.items():
-        if name != "deps" and len(column) != len(columns["chunk"]):
+        said = NAMES.get(name, name)
+        values = getattr(record, said, None)
+        if values is None:
+            continue
+        columns[name] = _numbers(said, values, kind)
+        if name != "deps" and len(values) != len(record.chunk):
             raise InputError(
-                f"column {NAMES.get(name, name)} has {len(column)} entries, but chunk has "
-                f"{len(columns['chunk'])}"
+                f"column {said} has {len(values)} entries, but chunk has {len(record.chunk)}"
             )
     if (record.dep_count is None) != (record.deps is None):
         raise InputError("dependencies need both dep_count and deps")

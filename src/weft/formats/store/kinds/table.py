@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.algorithm import COLUMN_TYPES, Algorithm, Transfers
-from weft.formats.row_checks import check_rows, standard_columns
+from weft.formats.limits import check_rows, standard_columns
 from weft.formats.store._layout import Arrays
 from weft.formats.store.kinds import KINDS, StoredKind, Taken
 
