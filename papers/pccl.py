@@ -194,8 +194,8 @@ def setups(quick: bool) -> list[Setup]:
         _setup(
             "switch",
             "Heterogeneous 2D switch",
-            "All-to-All, 1 MiB and one chunk per pair: boxes of 8 on a switch of 400 GB/s, a switch "
-            "of 50 GB/s per rail.",
+            "All-to-All, 1 MiB and one chunk per pair: boxes of 8 on a switch of 400 GB/s, a "
+            "switch of 50 GB/s per rail.",
             switches((16,) if quick else (16, 32, 64, 128)),
         ),
         Setup(all_to_alls(meshes[:1] if quick else meshes), run_case, _scaling),

@@ -1,8 +1,8 @@
 """How time and memory grow: All-Gather on meshes and tori, and what symmetry adds to it.
 
 Every row is `weft synth` in a process of its own, which synthesizes, verifies, bounds and stores;
-then `weft verify` in another, which judges what is in the store. Chunks of 1 MiB, one per NPU (one per
-pair in All-to-All), links of 50 GiB/s and 0.5 us.
+then `weft verify` in another, which judges what is in the store. Chunks of 1 MiB, one per NPU
+(one per pair in All-to-All), links of 50 GiB/s and 0.5 us.
 """
 
 from __future__ import annotations
