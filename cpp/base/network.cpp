@@ -2,18 +2,15 @@
 
 #include <utility>
 
+#include "base/grouping.h"
+
 namespace weft {
 
 Rows group_by(std::span<const std::int32_t> keys, std::int32_t count) {
-    Rows rows;
-    rows.offsets.assign(static_cast<std::size_t>(count) + 1, 0);
-    rows.items.resize(keys.size());
-    for (auto key : keys) ++rows.offsets[key + 1];
-    for (std::int32_t k = 0; k < count; ++k) rows.offsets[k + 1] += rows.offsets[k];
-    std::vector<std::int64_t> next(rows.offsets.begin(), rows.offsets.end() - 1);
-    for (std::size_t i = 0; i < keys.size(); ++i)
-        rows.items[next[keys[i]]++] = static_cast<std::int32_t>(i);
-    return rows;
+    auto groups = grouped<std::int32_t>(static_cast<std::size_t>(count), [&](const auto& add) {
+        for (std::size_t i = 0; i < keys.size(); ++i) add(keys[i], i);
+    });
+    return {std::move(groups.offsets), std::move(groups.items)};
 }
 
 Network::Network(std::int32_t npu_count, std::int32_t switch_count, std::vector<std::int32_t> from,

@@ -8,7 +8,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -16,9 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/bind.h"
+
 namespace weft::bindings {
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 template <class T>
 using Column = nb::ndarray<nb::numpy, const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -60,19 +62,35 @@ auto give_all(std::vector<T>&&... values) {
     return std::tuple(give(std::move(values))...);
 }
 
-// A column of a bound object as a property: an array that keeps the object alive. `get` is a
-// member, or what returns a reference to one; `As` is what its values are for Python, if they are
-// not what they are here.
-template <class Owner, class As = void, class Get>
-auto column(Get get) {
-    return [get](nb::handle_t<Owner> self) {
-        const auto& values = std::invoke(get, nb::cast<const Owner&>(self));
-        using Value = typename std::decay_t<decltype(values)>::value_type;
-        using Seen = std::conditional_t<std::is_void_v<As>, Value, As>;
-        static_assert(sizeof(Seen) == sizeof(Value));
+// What Python sees of a column's values: truth in bytes, numbers in enumerators.
+template <class T>
+struct SeenAs : std::type_identity<T> {};
+template <>
+struct SeenAs<std::uint8_t> : std::type_identity<bool> {};
+template <class T>
+    requires std::is_enum_v<T>
+struct SeenAs<T> : std::underlying_type<T> {};
+
+// A column of a bound object as a property: an array that keeps the object alive. `path` are
+// members of members, from the object to the column.
+template <class Owner, class... Members>
+auto column(Members... path) {
+    return [=](nb::handle_t<Owner> self) {
+        const auto& values = (nb::cast<const Owner&>(self).*....*path);
+        using Seen = typename SeenAs<typename std::decay_t<decltype(values)>::value_type>::type;
         return Array<const Seen>(reinterpret_cast<const Seen*>(values.data()), {values.size()},
                                  self);
     };
+}
+
+// One member of each row as a column; `As` is what Python sees, if it is something else.
+template <class As = void, class Row, class T>
+auto give_column(const std::vector<Row>& rows, T Row::* member) {
+    using Value = std::conditional_t<std::is_void_v<As>, T, As>;
+    std::vector<Value> values;
+    values.reserve(rows.size());
+    for (const Row& row : rows) values.push_back(static_cast<Value>(row.*member));
+    return give(std::move(values));
 }
 
 // Runs a kernel without the interpreter's lock.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "bindings/bind.h"
 #include "bindings/values.h"
 #include "bounds/capacity.h"
 #include "bounds/cuts.h"
@@ -47,22 +46,22 @@ void bind_capacity(nb::module_& module) {
         .def(nb::init<const Column<std::int64_t>&, const Column<std::int64_t>&,
                       const Column<std::int64_t>&, const Maybe<std::int64_t>&,
                       const Maybe<std::int64_t>&>(),
-             nb::kw_only(), nb::arg("opens"), nb::arg("first"), nb::arg("bandwidth"),
-             nb::arg("gap") = nb::none(), nb::arg("overhead") = nb::none())
+             nb::kw_only(), "opens"_a, "first"_a, "bandwidth"_a, "gap"_a = nb::none(),
+             "overhead"_a = nb::none())
         .def(
             "time_for_chunks",
             [](const Capacity& self, std::int64_t chunks, double bytes, std::int64_t largest) {
                 return time_for_chunks(self.gates, {chunks, bytes, largest});
             },
-            nb::arg("chunks"), nb::arg("bytes"), nb::arg("largest"))
+            "chunks"_a, "bytes"_a, "largest"_a)
         .def(
             "time_for_bytes",
             [](const Capacity& self, double bytes) { return time_for_bytes(self.gates, bytes); },
-            nb::arg("bytes"))
+            "bytes"_a)
         .def(
             "time_for_weight",
             [](const Capacity& self, double needed) { return time_for_weight(self.gates, needed); },
-            nb::arg("needed"));
+            "needed"_a);
 }
 
 void bind(nb::module_& module) {
@@ -73,13 +72,12 @@ void bind(nb::module_& module) {
             auto found = find_leads(network, cost);
             return give_all(std::move(found.once), std::move(found.across));
         },
-        nb::arg("network"), nb::arg("cost"), "Once and across: see ``cpp/bounds/leads.h``.");
+        "network"_a, "cost"_a, "Once and across: see ``cpp/bounds/leads.h``.");
     module.def(
         "soonest",
         [](const Network& network, CostModel cost, std::int64_t bytes, std::int32_t from,
            bool backwards) { return give(soonest(network, cost, bytes, from, backwards)); },
-        nb::arg("network"), nb::arg("cost"), nb::arg("bytes"), nb::arg("source"),
-        nb::arg("backwards"));
+        "network"_a, "cost"_a, "bytes"_a, "source"_a, "backwards"_a);
 
     BoundClasses::bind(module, "ChunkClasses", "pre", "post", "reduce", "count", "bytes",
                        "smallest", "largest", "set_offsets", "set_members");
@@ -91,8 +89,8 @@ void bind(nb::module_& module) {
                 unlocked([&] { return node_bound(network, cost, classes, enough, budget); });
             return std::tuple(bound.whole_chunks, bound.any_chunks, static_cast<int>(bound.kind));
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("classes"), nb::arg("enough"),
-        nb::arg("budget"), "For whole chunks, for any chunking, and the kind of the first.");
+        "network"_a, "cost"_a, "classes"_a, "enough"_a, "budget"_a,
+        "For whole chunks, for any chunking, and the kind of the first.");
     module.def(
         "tightest_cut",
         [](const Network& network, const Column<double>& supply, const Column<std::int32_t>& sinks,
@@ -104,8 +102,7 @@ void bind(nb::module_& module) {
                 if (cut.inside[node]) inside.push_back(static_cast<std::int32_t>(node));
             return std::tuple(cut.seconds, give(std::move(inside)));
         },
-        nb::arg("network"), nb::arg("supply"), nb::arg("sinks"), nb::arg("seconds"),
-        nb::arg("budget"));
+        "network"_a, "supply"_a, "sinks"_a, "seconds"_a, "budget"_a);
 }
 
 const Registration registration("bound", bind);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "bindings/bind.h"
+#include "bindings/bytes.h"
+#include "bindings/names.h"
 #include "bindings/values.h"
+#include "traces/chakra_graph.h"
 #include "traces/chakra_plan.h"
 #include "traces/chakra_read.h"
 #include "traces/chakra_write.h"
@@ -15,11 +17,11 @@ namespace {
 
 using namespace chakra;
 
-template <Known Which>
-auto known_getter() {
-    return [](nb::handle_t<Nodes> self) {
+// A column of all nodes, whether or not the last ones have the attribute.
+auto known_getter(std::size_t attribute) {
+    return [attribute](nb::handle_t<Nodes> self) {
         const auto& nodes = nb::cast<const Nodes&>(self);
-        const auto& values = nodes.known[Which];
+        const auto& values = nodes.known[attribute];
         if (values.size() == nodes.size())
             return Array<const std::int64_t>(values.data(), {values.size()}, self);
         std::vector<std::int64_t> whole = values;
@@ -53,12 +55,6 @@ void check_lengths(const Nodes& nodes) {
     if (!fits) throw std::invalid_argument("the columns of the nodes differ in length");
 }
 
-nb::typed<nb::list, nb::bytes> texts_of(const std::vector<std::string>& texts) {
-    nb::typed<nb::list, nb::bytes> list;
-    for (const auto& text : texts) list.append(nb::bytes(text.data(), text.size()));
-    return list;
-}
-
 nb::object values_of(const Attribute& attribute) {
     const bool list = attribute.kind != 0 && is_list(attribute.kind);
     if (list && !is_text(base_of(attribute.kind))) {
@@ -69,7 +65,7 @@ nb::object values_of(const Attribute& attribute) {
     nb::list values;
     for (const auto value : attribute.ints) values.append(value);
     for (const auto value : attribute.reals) values.append(value);
-    for (const auto& text : attribute.texts) values.append(nb::bytes(text.data(), text.size()));
+    for (const auto& text : attribute.texts) values.append(bytes_of(text));
     if (list) return values;
     return values.size() > 0 ? nb::object(values[0]) : nb::none();
 }
@@ -79,22 +75,19 @@ Attribute attribute_of(const std::string& name, std::uint32_t kind, nb::handle v
     if (kind < first_kind || kind > last_kind) throw std::invalid_argument("no such kind");
     const Base base = base_of(kind);
     const auto add = [&](nb::handle one) {
-        if (is_text(base)) {
-            const auto text = nb::cast<nb::bytes>(one);
-            attribute.texts.emplace_back(text.c_str(), text.size());
-        } else if (is_real(base)) {
+        if (is_text(base))
+            attribute.texts.emplace_back(text_of(nb::cast<nb::bytes>(one)));
+        else if (is_real(base))
             attribute.reals.push_back(nb::cast<double>(one));
-        } else {
+        else
             attribute.ints.push_back(nb::cast<std::int64_t>(one));
-        }
     };
-    if (!is_list(kind)) {
+    if (!is_list(kind))
         add(value);
-    } else if (!is_text(base) && !is_real(base)) {
+    else if (!is_text(base) && !is_real(base))
         attribute.ints = copy(nb::cast<Column<std::int64_t>>(value));
-    } else {
+    else
         for (nb::handle one : nb::cast<nb::list>(value)) add(one);
-    }
     return attribute;
 }
 
@@ -106,29 +99,20 @@ nb::bytes write_trace(const std::string& version, nb::list attributes, const Nod
                                                    nb::cast<std::uint32_t>(parts[1]), parts[2]));
     }
     std::string out;
-    {
-        nb::gil_scoped_release free;
+    unlocked([&] {
         out.reserve(nodes.size() * 64 + 4096);
         write_metadata(out, metadata);
         write_nodes(out, nodes);
-    }
-    return nb::bytes(out.data(), out.size());
+    });
+    return bytes_of(out);
 }
 
 nb::tuple read_bytes(nb::bytes file, bool names) {
-    Trace trace;
-    const std::string_view text(file.c_str(), file.size());
-    {
-        nb::gil_scoped_release free;
-        trace = read_trace(text, names);
-    }
+    Trace trace = unlocked([&, text = text_of(file)] { return read_trace(text, names); });
     nb::list attributes;
     for (const auto& a : trace.metadata.attributes)
-        attributes.append(
-            nb::make_tuple(nb::bytes(a.name.data(), a.name.size()), a.kind, values_of(a)));
-    const auto& version = trace.metadata.version;
-    return nb::make_tuple(nb::bytes(version.data(), version.size()), attributes,
-                          std::move(trace.nodes));
+        attributes.append(nb::make_tuple(bytes_of(a.name), a.kind, values_of(a)));
+    return nb::make_tuple(bytes_of(trace.metadata.version), attributes, std::move(trace.nodes));
 }
 
 using BoundPace = Value<Pace, Maybe<bool>, Maybe<std::int32_t>, Maybe<std::int32_t>,
@@ -151,8 +135,12 @@ std::vector<std::int64_t> known(const Known64& column) {
 }
 
 void bind_nodes(nb::module_& module) {
-    nb::class_<Nodes>(module, "ChakraNodes",
-                      "One rank's nodes. Times are microseconds here, as the schema has them.")
+    auto bound =
+        bind_members<&Nodes::id, &Nodes::type, &Nodes::start, &Nodes::duration, &Nodes::present>(
+            nb::class_<Nodes>(
+                module, "ChakraNodes",
+                "One rank's nodes. Times are microseconds here, as the schema has them."));
+    bound
         .def(
             "__init__",
             [](Nodes* self, Column<std::uint64_t> id, Column<std::int32_t> type,
@@ -176,51 +164,35 @@ void bind_nodes(nb::module_& module) {
                 check_lengths(nodes);
                 new (self) Nodes(std::move(nodes));
             },
-            nb::kw_only(), nb::arg("id"), nb::arg("type"), nb::arg("ctrl_offsets"), nb::arg("ctrl"),
-            nb::arg("data_offsets"), nb::arg("data"), nb::arg("start"), nb::arg("duration"),
-            nb::arg("present"), nb::arg("comm_src") = nb::none(), nb::arg("comm_dst") = nb::none(),
-            nb::arg("comm_size") = nb::none(), nb::arg("comm_tag") = nb::none(),
-            nb::arg("msg_chunk_cnt") = nb::none(), nb::arg("msg_chunk_idx") = nb::none(),
-            nb::arg("total_chunk_cnt") = nb::none(), nb::arg("comm_type") = nb::none(),
-            nb::arg("is_cpu_op") = nb::none(), nb::arg("names") = std::vector<std::string>{},
-            nb::arg("groups") = std::vector<std::string>{})
+            nb::kw_only(), "id"_a, "type"_a, "ctrl_offsets"_a, "ctrl"_a, "data_offsets"_a, "data"_a,
+            "start"_a, "duration"_a, "present"_a, "comm_src"_a = nb::none(),
+            "comm_dst"_a = nb::none(), "comm_size"_a = nb::none(), "comm_tag"_a = nb::none(),
+            "msg_chunk_cnt"_a = nb::none(), "msg_chunk_idx"_a = nb::none(),
+            "total_chunk_cnt"_a = nb::none(), "comm_type"_a = nb::none(),
+            "is_cpu_op"_a = nb::none(), "names"_a = std::vector<std::string>{},
+            "groups"_a = std::vector<std::string>{})
         .def("__len__", &Nodes::size)
-        .def_prop_ro("id", column<Nodes>(&Nodes::id))
-        .def_prop_ro("type", column<Nodes>(&Nodes::type))
-        .def_prop_ro("ctrl_offsets", column<Nodes>([](const Nodes& nodes) -> const auto& {
-                         return nodes.ctrl.offsets;
-                     }))
-        .def_prop_ro(
-            "ctrl", column<Nodes>([](const Nodes& nodes) -> const auto& { return nodes.ctrl.ids; }))
-        .def_prop_ro("data_offsets", column<Nodes>([](const Nodes& nodes) -> const auto& {
-                         return nodes.data.offsets;
-                     }))
-        .def_prop_ro(
-            "data", column<Nodes>([](const Nodes& nodes) -> const auto& { return nodes.data.ids; }))
-        .def_prop_ro("start", column<Nodes>(&Nodes::start))
-        .def_prop_ro("duration", column<Nodes>(&Nodes::duration))
-        .def_prop_ro("present", column<Nodes>(&Nodes::present))
-        .def_prop_ro("comm_src", known_getter<comm_src>(), nb::rv_policy::reference)
-        .def_prop_ro("comm_dst", known_getter<comm_dst>(), nb::rv_policy::reference)
-        .def_prop_ro("comm_size", known_getter<comm_size>(), nb::rv_policy::reference)
-        .def_prop_ro("comm_tag", known_getter<comm_tag>(), nb::rv_policy::reference)
-        .def_prop_ro("msg_chunk_cnt", known_getter<msg_chunk_cnt>(), nb::rv_policy::reference)
-        .def_prop_ro("msg_chunk_idx", known_getter<msg_chunk_idx>(), nb::rv_policy::reference)
-        .def_prop_ro("total_chunk_cnt", known_getter<total_chunk_cnt>(), nb::rv_policy::reference)
-        .def_prop_ro("comm_type", known_getter<comm_type>(), nb::rv_policy::reference)
-        .def_prop_ro("is_cpu_op", known_getter<is_cpu_op>(), nb::rv_policy::reference)
-        .def_prop_ro("names", [](const Nodes& nodes) { return texts_of(nodes.names); })
+        .def_prop_ro("ctrl_offsets", column<Nodes>(&Nodes::ctrl, &Waits::offsets))
+        .def_prop_ro("ctrl", column<Nodes>(&Nodes::ctrl, &Waits::items))
+        .def_prop_ro("data_offsets", column<Nodes>(&Nodes::data, &Waits::offsets))
+        .def_prop_ro("data", column<Nodes>(&Nodes::data, &Waits::items))
+        .def_prop_ro("names", [](const Nodes& nodes) { return bytes_of(nodes.names); })
         .def_prop_ro("groups",
                      [](const Nodes& nodes) {
-                         auto groups = texts_of(nodes.groups);
+                         auto groups = bytes_of(nodes.groups);
                          const std::size_t all = nodes.groups.empty() ? 0 : nodes.size();
-                         while (groups.size() < all) groups.append(nb::bytes("", 0));
+                         while (groups.size() < all) groups.append(bytes_of(""));
                          return groups;
                      })
-        .def("check", &check_nodes, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "check", [](const Nodes& nodes) { check_nodes(nodes); },
+            nb::call_guard<nb::gil_scoped_release>())
         .def("digest", &digest, nb::call_guard<nb::gil_scoped_release>(),
              "The same for nodes with equal ids (0 to n - 1), types and waits, in any order.")
-        .def("first_difference", &first_difference, nb::arg("expected"));
+        .def("first_difference", &first_difference, "expected"_a);
+    for (std::size_t k = 0; k < known_count; ++k)
+        bound.def_prop_ro(known_attributes[k].name.data(), known_getter(k),
+                          nb::rv_policy::reference);
 }
 
 void bind_plan(nb::module_& module) {
@@ -229,25 +201,24 @@ void bind_plan(nb::module_& module) {
     nb::class_<BoundPlan>(module, "ChakraPlan")
         .def(
             nb::init<std::int32_t, const BoundTransfers&, Column<std::int64_t>, const BoundPace*>(),
-            nb::arg("npus"), nb::arg("rows"), nb::arg("chunk_bytes"),
-            nb::arg("pace").none() = nb::none(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>())
+            "npus"_a, "rows"_a, "chunk_bytes"_a, "pace"_a.none() = nb::none(),
+            nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>())
         .def(
             "nodes", [](BoundPlan& self, std::int32_t npu) { return self.plan.nodes(npu); },
-            nb::arg("npu"))
+            "npu"_a)
         .def(
             "sent",
             [](const BoundPlan& self, std::int32_t npu) { return give(self.plan.sent(npu)); },
-            nb::arg("npu"));
+            "npu"_a);
 }
 
 void bind(nb::module_& module) {
     bind_nodes(module);
     bind_plan(module);
-    module.def("write_chakra", &write_trace, nb::arg("version"), nb::arg("attributes"),
-               nb::arg("nodes"),
+    module.def("write_chakra", &write_trace, "version"_a, "attributes"_a, "nodes"_a,
                nb::sig("def write_chakra(version: str, attributes: list[tuple[str, int, "
                        "typing.Any]], nodes: ChakraNodes) -> bytes"));
-    module.def("read_chakra", &read_bytes, nb::arg("file"), nb::arg("names") = false,
+    module.def("read_chakra", &read_bytes, "file"_a, "names"_a = false,
                nb::sig("def read_chakra(file: bytes, names: bool = False) -> tuple[bytes, "
                        "list[tuple[bytes, int, typing.Any]], ChakraNodes]"));
 }

@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "bindings/arrays.h"
-#include "bindings/bind.h"
 
 namespace weft::bindings {
 
@@ -21,7 +20,7 @@ void bind(nb::module_& module) {
             check(network, {&source, 1});
             return give(unlocked([&] { return distances(network, source, reverse); }));
         },
-        nb::arg("network"), nb::arg("source"), nb::arg("reverse") = false);
+        "network"_a, "source"_a, "reverse"_a = false);
     module.def(
         "longest_path",
         [](const Network& network, const Column<std::int32_t>& sources,
@@ -32,7 +31,7 @@ void bind(nb::module_& module) {
                 [&] { return longest_path(network, view(sources), view(targets), budget); });
             return std::tuple(reach.farthest, reach.sources);
         },
-        nb::arg("network"), nb::arg("sources"), nb::arg("targets"), nb::arg("budget"));
+        "network"_a, "sources"_a, "targets"_a, "budget"_a);
 }
 
 const Registration registration("distances", bind);

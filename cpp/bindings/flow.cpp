@@ -1,6 +1,5 @@
 #include "bounds/flow.h"
 
-#include "bindings/bind.h"
 #include "bindings/values.h"
 #include "bounds/flow_balance.h"
 
@@ -19,7 +18,7 @@ void bind(nb::module_& module) {
                 unlocked([&] { return shortest_routing(network, view(lengths), flows, threads); });
             return std::tuple(routing.total, give(std::move(routing.loads)));
         },
-        nb::arg("network"), nb::arg("lengths"), nb::arg("flows"), nb::arg("threads"),
+        "network"_a, "lengths"_a, "flows"_a, "threads"_a,
         "The sum of amount times distance, and the load of each link.");
     module.def(
         "balance",
@@ -29,8 +28,8 @@ void bind(nb::module_& module) {
                 [&] { return balance(network, view(capacity), flows, enough, budget, threads); });
             return give_all(std::move(found.lengths), std::move(found.loads));
         },
-        nb::arg("network"), nb::arg("capacity"), nb::arg("flows"), nb::arg("enough"),
-        nb::arg("budget"), nb::arg("threads"), "The length, and the seconds, of each link.");
+        "network"_a, "capacity"_a, "flows"_a, "enough"_a, "budget"_a, "threads"_a,
+        "The length, and the seconds, of each link.");
 }
 
 const Registration registration("flow", bind);

@@ -1,23 +1,19 @@
 #include "engine/forwarding.h"
 
-#include "bindings/bind.h"
+#include "bindings/names.h"
 #include "bindings/values.h"
 
 namespace weft::bindings {
 namespace {
 
 void bind(nb::module_& module) {
-    const auto offsets = [](const Forwarded& made) -> const auto& { return made.routes.offsets; };
-    const auto links = [](const Forwarded& made) -> const auto& { return made.routes.items; };
-    nb::class_<Forwarded>(module, "Forwarded",
-                          "Messages cut into hops; `lost` is the first that has no path, or -1.")
-        .def_prop_ro("hop_offsets", column<Forwarded>(&Forwarded::hop_offsets))
-        .def_prop_ro("src", column<Forwarded>(&Forwarded::src))
-        .def_prop_ro("dst", column<Forwarded>(&Forwarded::dst))
-        .def_prop_ro("route", column<Forwarded>(&Forwarded::route))
-        .def_prop_ro("route_offsets", column<Forwarded>(offsets))
-        .def_prop_ro("route_links", column<Forwarded>(links))
-        .def_ro("lost", &Forwarded::lost);
+    bind_members<&Forwarded::hop_offsets, &Forwarded::src, &Forwarded::dst, &Forwarded::route,
+                 &Forwarded::lost>(
+        nb::class_<Forwarded>(
+            module, "Forwarded",
+            "Messages cut into hops; `lost` is the first that has no path, or -1."))
+        .def_prop_ro("route_offsets", column<Forwarded>(&Forwarded::routes, &Rows::offsets))
+        .def_prop_ro("route_links", column<Forwarded>(&Forwarded::routes, &Rows::items));
     module.def(
         "forward",
         [](const Network& network, CostModel cost, const BoundChunks& chunks,
@@ -25,8 +21,8 @@ void bind(nb::module_& module) {
            const Column<std::int32_t>& reach) {
             return forward(network, cost, view(src), view(dst), view(reach), chunks);
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("chunks"), nb::arg("src"), nb::arg("dst"),
-        nb::arg("reach"), nb::call_guard<nb::gil_scoped_release>());
+        "network"_a, "cost"_a, "chunks"_a, "src"_a, "dst"_a, "reach"_a,
+        nb::call_guard<nb::gil_scoped_release>());
     module.def(
         "nearest",
         [](const Network& network, CostModel cost, const BoundChunks& chunks,
@@ -34,7 +30,7 @@ void bind(nb::module_& module) {
             return give(
                 unlocked([&] { return nearest(network, cost, chunks, view(chunk), view(taker)); }));
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("chunks"), nb::arg("chunk"), nb::arg("taker"),
+        "network"_a, "cost"_a, "chunks"_a, "chunk"_a, "taker"_a,
         "The holder with the fewest hops to go; -1 if none has a way.");
 }
 

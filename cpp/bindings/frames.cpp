@@ -1,6 +1,7 @@
 #include <stdexcept>
 
-#include "bindings/bind.h"
+#include "bindings/bytes.h"
+#include "bindings/names.h"
 #include "bindings/values.h"
 #include "traces/frames.h"
 #include "traces/splice.h"
@@ -10,38 +11,21 @@ namespace {
 
 using namespace chakra;
 
-template <auto Member>
-auto texts() {
-    return [](const Frames& frames) {
-        nb::typed<nb::list, nb::bytes> list;
-        for (const auto& text : frames.*Member) list.append(nb::bytes(text.data(), text.size()));
-        return list;
-    };
-}
-
 void bind_reader(nb::module_& module) {
-    nb::class_<Frames>(module, "TraceFrames",
-                       "The collectives of a workload's trace; columns in the order in which they "
-                       "are issued.")
-        .def_prop_ro("id", column<Frames>(&Frames::id))
-        .def_prop_ro("begin", column<Frames>(&Frames::begin))
-        .def_prop_ro("end", column<Frames>(&Frames::end))
-        .def_prop_ro("kind", column<Frames>(&Frames::kind))
-        .def_prop_ro("size", column<Frames>(&Frames::size))
-        .def_prop_ro("group", column<Frames>(&Frames::group))
-        .def_prop_ro("tags", column<Frames>(&Frames::tags))
-        .def_prop_ro("group_names", texts<&Frames::group_names>())
-        .def_prop_ro("group_inputs", texts<&Frames::group_inputs>())
-        .def_ro("nodes", &Frames::nodes)
-        .def_ro("last_id", &Frames::last_id);
+    bind_members<&Frames::id, &Frames::begin, &Frames::end, &Frames::kind, &Frames::size,
+                 &Frames::group, &Frames::tags, &Frames::nodes, &Frames::last_id>(
+        nb::class_<Frames>(module, "TraceFrames",
+                           "The collectives of a workload's trace; columns in the order in which "
+                           "they are issued."))
+        .def_prop_ro("group_names", [](const Frames& self) { return bytes_of(self.group_names); })
+        .def_prop_ro("group_inputs",
+                     [](const Frames& self) { return bytes_of(self.group_inputs); });
     module.def(
         "read_frames",
         [](nb::bytes file) {
-            const std::string_view text(file.c_str(), file.size());
-            nb::gil_scoped_release free;
-            return read_frames(text);
+            return unlocked([text = text_of(file)] { return read_frames(text); });
         },
-        nb::arg("file"));
+        "file"_a);
 }
 
 // An algorithm whose nodes are put into traces. It has been verified, so its numbers fit each
@@ -76,25 +60,21 @@ class Splicer {
 nb::bytes write(const Share& share, std::uint64_t first_id, std::int32_t first_tag,
                 nb::bytes frame) {
     std::string out;
-    {
-        const std::string_view bytes(frame.c_str(), frame.size());
-        nb::gil_scoped_release free;
-        write_share(out, share, first_id, first_tag, bytes);
-    }
-    return nb::bytes(out.data(), out.size());
+    unlocked([&, text = text_of(frame)] { write_share(out, share, first_id, first_tag, text); });
+    return bytes_of(out);
 }
 
 void bind_splicer(nb::module_& module) {
     nb::class_<Share>(module, "TraceShare")
-        .def("ids", &Share::ids, nb::arg("member"))
+        .def("ids", &Share::ids, "member"_a)
         .def("__len__", [](const Share& share) { return share.steps.size(); })
-        .def("write", &write, nb::arg("first_id"), nb::arg("first_tag"), nb::arg("frame"));
+        .def("write", &write, "first_id"_a, "first_tag"_a, "frame"_a);
     nb::class_<Splicer>(module, "TraceSplicer")
         .def(nb::init<std::int32_t, const BoundTransfers&, const BoundChunks&,
                       Column<std::int32_t>>(),
-             nb::arg("ranks"), nb::arg("rows"), nb::arg("chunks"), nb::arg("tag"),
-             nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
-        .def("share", &Splicer::share, nb::arg("rank"), nb::call_guard<nb::gil_scoped_release>());
+             "ranks"_a, "rows"_a, "chunks"_a, "tag"_a, nb::keep_alive<1, 3>(),
+             nb::keep_alive<1, 4>())
+        .def("share", &Splicer::share, "rank"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 void bind(nb::module_& module) {

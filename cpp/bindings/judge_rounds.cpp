@@ -1,6 +1,6 @@
 #include "judge/rounds.h"
 
-#include "bindings/bind.h"
+#include "bindings/names.h"
 #include "bindings/values.h"
 
 namespace weft::bindings {
@@ -13,36 +13,13 @@ using BoundParts = Value<judge::RoundParts, Column<std::int64_t>, Column<std::in
                          Column<std::uint8_t>, Column<std::uint8_t>>;
 
 void bind(nb::module_& module) {
-    using judge::RoundCode;
     using judge::RoundViolation;
-    nb::enum_<RoundCode>(module, "RoundCode")
-        .value("offsets", RoundCode::offsets)
-        .value("length", RoundCode::length)
-        .value("beyond", RoundCode::beyond)
-        .value("count", RoundCode::count)
-        .value("no_twin", RoundCode::no_twin)
-        .value("chunk_range", RoundCode::chunk_range)
-        .value("link_taken", RoundCode::link_taken)
-        .value("never_held", RoundCode::never_held)
-        .value("held_late", RoundCode::held_late)
-        .value("owner_sends", RoundCode::owner_sends)
-        .value("sent_twice", RoundCode::sent_twice)
-        .value("lost", RoundCode::lost)
-        .value("sent_early", RoundCode::sent_early)
-        .value("never_received", RoundCode::never_received)
-        .value("never_sent", RoundCode::never_sent);
-
-    nb::class_<RoundViolation>(module, "RoundViolation",
-                               "What the judge found in a log of rounds; -1 where a field means "
-                               "nothing.")
-        .def_ro("code", &RoundViolation::code)
-        .def_ro("round", &RoundViolation::round)
-        .def_ro("link", &RoundViolation::link)
-        .def_ro("chunk", &RoundViolation::chunk)
-        .def_ro("npu", &RoundViolation::npu)
-        .def_ro("time", &RoundViolation::time)
-        .def_ro("until", &RoundViolation::until)
-        .def_ro("other", &RoundViolation::other);
+    bind_enum<judge::RoundCode>(module, "RoundCode");
+    bind_members<&RoundViolation::code, &RoundViolation::round, &RoundViolation::link,
+                 &RoundViolation::chunk, &RoundViolation::npu, &RoundViolation::time,
+                 &RoundViolation::until, &RoundViolation::other>(nb::class_<RoundViolation>(
+        module, "RoundViolation",
+        "What the judge found in a log of rounds; -1 where a field means nothing."));
 
     nb::class_<BoundRecord>(module, "RoundRecord")
         .def(
@@ -51,8 +28,7 @@ void bind(nb::module_& module) {
                std::int64_t count) {
                 new (self) BoundRecord{{log, view(offsets), slot, count}, offsets};
             },
-            nb::arg("log"), nb::arg("offsets"), nb::arg("slot"), nb::arg("count"),
-            nb::keep_alive<1, 2>());
+            "log"_a, "offsets"_a, "slot"_a, "count"_a, nb::keep_alive<1, 2>());
     BoundParts::bind(module, "RoundParts", "bytes", "owner", "present", "twinned");
     module.def(
         "judge_rounds",
@@ -60,9 +36,8 @@ void bind(nb::module_& module) {
            const BoundParts& parts, bool sums, bool spreads, Progress& progress) {
             return judge::judge_rounds({record, parts, &network, cost, sums, spreads}, progress);
         },
-        nb::arg("network"), nb::arg("cost"), nb::arg("record"), nb::arg("parts"), nb::kw_only(),
-        nb::arg("sums"), nb::arg("spreads"), nb::arg("progress"),
-        nb::call_guard<nb::gil_scoped_release>());
+        "network"_a, "cost"_a, "record"_a, "parts"_a, nb::kw_only(), "sums"_a, "spreads"_a,
+        "progress"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 const Registration registration("judge_rounds", bind);

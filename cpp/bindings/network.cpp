@@ -1,6 +1,5 @@
 #include "base/network.h"
 
-#include "bindings/bind.h"
 #include "bindings/values.h"
 
 namespace weft::bindings {
@@ -19,18 +18,15 @@ auto hop_times(CostModel cost, const Column<std::int64_t>& bandwidth,
                std::int64_t bytes) {
     const auto speed = speeds(bandwidth, latency);
     std::vector<Hold> holds(speed.size());
-    std::vector<ps> duration(offsets.size() - 1), begin, length;
+    std::vector<ps> duration(offsets.size() - 1);
     for (std::size_t i = 0; i < duration.size(); ++i) {
         const auto first = static_cast<std::size_t>(offsets(i));
         const auto count = static_cast<std::size_t>(offsets(i + 1)) - first;
         duration[i] = hop(cost, bytes, std::span(speed).subspan(first, count),
                           std::span(holds).subspan(first, count));
     }
-    for (const auto& hold : holds) {
-        begin.push_back(hold.offset);
-        length.push_back(hold.length);
-    }
-    return give_all(std::move(duration), std::move(begin), std::move(length));
+    return std::tuple(give(std::move(duration)), give_column(holds, &Hold::offset),
+                      give_column(holds, &Hold::length));
 }
 
 auto serialization_times(std::int64_t bytes, const Column<std::int64_t>& bandwidth) {
@@ -41,7 +37,7 @@ auto serialization_times(std::int64_t bytes, const Column<std::int64_t>& bandwid
 
 void bind(nb::module_& module) {
     nb::class_<CostModel>(module, "CostModel")
-        .def(nb::init<bool, bool>(), nb::arg("blocking"), nb::arg("store_and_forward"));
+        .def(nb::init<bool, bool>(), "blocking"_a, "store_and_forward"_a);
 
     nb::class_<Network>(module, "Network",
                         "Nodes, NPUs first, and directed links. `buffer` and `copies` are of each "
@@ -55,8 +51,8 @@ void bind(nb::module_& module) {
                 new (self) Network(npus, switches, copy(src), copy(dst), speeds(bandwidth, latency),
                                    copy(buffer), copy(copies));
             },
-            nb::arg("npus"), nb::arg("switches"), nb::arg("src"), nb::arg("dst"),
-            nb::arg("bandwidth"), nb::arg("latency"), nb::arg("buffer"), nb::arg("copies"));
+            "npus"_a, "switches"_a, "src"_a, "dst"_a, "bandwidth"_a, "latency"_a, "buffer"_a,
+            "copies"_a);
 
     BoundRows::bind(module, "Rows", "offsets", "items");
     BoundChunks::bind(module, "Chunks", "bytes", "pre", "post", "reduce", "reach", "set_offsets",
@@ -70,13 +66,13 @@ void bind(nb::module_& module) {
             [](Timing* self, const Network& network, CostModel cost, const BoundRows* routes) {
                 new (self) Timing{network, cost, routes ? RowsView(*routes) : RowsView{}};
             },
-            nb::arg("network"), nb::arg("cost"), nb::arg("routes").none(), nb::keep_alive<1, 2>(),
+            "network"_a, "cost"_a, "routes"_a.none(), nb::keep_alive<1, 2>(),
             nb::keep_alive<1, 4>());
 
-    module.def("serialization", &serialization_times, nb::arg("bytes"), nb::arg("bandwidth"),
+    module.def("serialization", &serialization_times, "bytes"_a, "bandwidth"_a,
                "Picoseconds in which each link pushes so many bytes.");
-    module.def("hop_times", &hop_times, nb::arg("cost"), nb::arg("bandwidth"), nb::arg("latency"),
-               nb::arg("offsets"), nb::arg("bytes"),
+    module.def("hop_times", &hop_times, "cost"_a, "bandwidth"_a, "latency"_a, "offsets"_a,
+               "bytes"_a,
                "Duration of each hop; of each of its links when it is held, and how long.");
 }
 

@@ -43,8 +43,7 @@ void bind_planner(nb::module_& module, const char* name, Plan plan) {
         name,
         [plan](const Network& network, CostModel cost, const BoundChunks& chunks,
                const Search& search) -> Planned { return plan(network, cost, chunks, search); },
-        nb::arg("network"), nb::arg("cost"), nb::arg("chunks"), nb::arg("search"),
-        nb::call_guard<nb::gil_scoped_release>());
+        "network"_a, "cost"_a, "chunks"_a, "search"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 // The same for `plan(network, hops, times, chunks, search)`, which takes all chunks for the

@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "bindings/bind.h"
+#include "bindings/names.h"
 #include "bindings/values.h"
 
 namespace weft::bindings {
@@ -33,13 +33,7 @@ nb::dict columns(Woven& woven) {
 }
 
 void bind(nb::module_& module) {
-    using program::Wrong;
-    nb::enum_<Wrong>(module, "Fault")
-        .value("nothing", Wrong::nothing)
-        .value("cycle", Wrong::cycle)
-        .value("empty", Wrong::empty)
-        .value("race", Wrong::race)
-        .value("tangled", Wrong::tangled);
+    bind_enum<program::Wrong>(module, "Fault");
     nb::class_<Woven>(module, "Woven", "A program as rows, or what is wrong with it.")
         .def_prop_ro("fault", [](const Woven& w) { return w.fault.what; })
         .def_prop_ro("fault_events", [](const Woven& w) { return w.fault.events; })

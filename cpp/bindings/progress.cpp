@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "bindings/arrays.h"
-#include "bindings/bind.h"
 #include "planners/schedule.h"
 
 namespace weft::bindings {
@@ -29,7 +28,7 @@ void bind(nb::module_& module) {
                 check(self);
                 self.enter(std::move(phase));
             },
-            nb::arg("phase"),
+            "phase"_a,
             "Say what comes next, such as \"verifying\"; this and the others may raise Cancelled.")
         .def(
             "begin",
@@ -37,7 +36,7 @@ void bind(nb::module_& module) {
                 check(self);
                 self.begin(work);
             },
-            nb::arg("work"), "The next stage of the phase has so much to do.")
+            "work"_a, "The next stage of the phase has so much to do.")
         .def(
             "advance",
             [](Progress& self) {
@@ -58,8 +57,7 @@ void bind(nb::module_& module) {
             [](Search* self, std::uint64_t seed, ps goal, int threads, Progress& progress) {
                 new (self) Search{seed, goal, threads, progress};
             },
-            nb::kw_only(), nb::arg("seed"), nb::arg("goal"), nb::arg("threads"),
-            nb::arg("progress"), nb::keep_alive<1, 5>());
+            nb::kw_only(), "seed"_a, "goal"_a, "threads"_a, "progress"_a, nb::keep_alive<1, 5>());
 }
 
 const Registration registration("progress", bind);

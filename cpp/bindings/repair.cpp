@@ -1,6 +1,5 @@
 #include "planners/repair/repair.h"
 
-#include "bindings/bind.h"
 #include "bindings/values.h"
 
 namespace weft::bindings {
@@ -16,8 +15,8 @@ void bind(nb::module_& module) {
             });
             return give_all(std::move(found.chunk), std::move(found.link), std::move(found.start));
         },
-        nb::arg("network"), nb::arg("missing"), nb::arg("hold"), nb::arg("duration"),
-        nb::arg("begin"), nb::arg("progress"), "Chunk, link and start of each row.");
+        "network"_a, "missing"_a, "hold"_a, "duration"_a, "begin"_a, "progress"_a,
+        "Chunk, link and start of each row.");
 }
 
 const Registration registration("repair", bind);

@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "bindings/arrays.h"
-#include "bindings/bind.h"
 #include "planners/rounds/log.h"
 
 namespace weft::bindings {
@@ -16,38 +15,32 @@ void bind(nb::module_& module) {
                          "The bytes of a log of rounds; whoever makes one keeps the file.")
         .def_static(
             "in_memory", [](Column<std::uint8_t> log) { return LogBytes{.memory = view(log)}; },
-            nb::arg("log"), nb::keep_alive<0, 1>())
+            "log"_a, nb::keep_alive<0, 1>())
         .def_static(
             "in_file",
             [](int file, std::int64_t at, std::int64_t length) {
                 return LogBytes{.file = file, .at = at, .length = length};
             },
-            nb::arg("file"), nb::arg("at"), nb::arg("length"));
+            "file"_a, "at"_a, "length"_a);
 
     module.def(
         "run_rounds",
         [](const Network& network, const Column<std::int32_t>& period,
            const Column<std::int32_t>& lag, const Column<std::int32_t>& owner, const Search& search,
            int file, std::int64_t at) {
-            int error = 0;
-            Rounds found = unlocked([&]() -> Rounds {
-                try {
+            try {
+                Rounds found = unlocked([&] {
                     return run_rounds(network, {view(period), view(lag), view(owner), file, at},
                                       search);
-                } catch (const std::system_error& failure) {
-                    error = failure.code().value();
-                    return {};
-                }
-            });
-            if (error) {
-                errno = error;
+                });
+                return std::tuple(give(std::move(found.offsets)), found.sends, found.complete);
+            } catch (const std::system_error& failure) {
+                errno = failure.code().value();
                 PyErr_SetFromErrno(PyExc_OSError);
                 throw nb::python_error();
             }
-            return std::tuple(give(std::move(found.offsets)), found.sends, found.complete);
         },
-        nb::arg("network"), nb::arg("period"), nb::arg("lag"), nb::arg("owner"), nb::arg("search"),
-        nb::arg("file"), nb::arg("at"),
+        "network"_a, "period"_a, "lag"_a, "owner"_a, "search"_a, "file"_a, "at"_a,
         "Write a log into an open file; offsets of the rounds, how many entries there are, and "
         "whether all got everything. Raises OSError if it cannot be written.");
 
@@ -63,8 +56,7 @@ void bind(nb::module_& module) {
                 give_all(std::move(found.round), std::move(found.link), std::move(found.chunk)),
                 std::tuple(found.damaged));
         },
-        nb::arg("log"), nb::arg("offsets"), nb::arg("links"), nb::arg("wide"), nb::arg("count"),
-        nb::arg("some").none(),
+        "log"_a, "offsets"_a, "links"_a, "wide"_a, "count"_a, "some"_a.none(),
         "Round, link and chunk of each entry, and a damaged round or -1. `some`: only of these "
         "links, in ascending order; else of all, and `count` are expected.");
 }

@@ -1,6 +1,5 @@
 #include "engine/simulate.h"
 
-#include "bindings/bind.h"
 #include "bindings/values.h"
 
 namespace weft::bindings {
@@ -29,11 +28,11 @@ class Simulation {
     }
 
     auto critical_path(const Column<std::int64_t>& start, const Column<std::int64_t>& end) const {
-        CriticalPath path =
+        const auto path =
             unlocked([&] { return weft::critical_path(run(), {copy(start), copy(end), {}}); });
-        std::vector<std::uint8_t> cause;
-        for (auto one : path.cause) cause.push_back(static_cast<std::uint8_t>(one));
-        return give_all(std::move(path.row), std::move(cause), std::move(path.link));
+        return std::tuple(give_column(path, &CriticalStep::row),
+                          give_column<std::uint8_t>(path, &CriticalStep::cause),
+                          give_column(path, &CriticalStep::link));
     }
 
     auto occupied(const Column<std::int64_t>& start) const {
@@ -58,15 +57,14 @@ void bind(nb::module_& module) {
                            "have times, those are planned.")
         .def(nb::init<const Timing&, const BoundTransfers&, const BoundChunks&, Maybe<std::uint8_t>,
                       std::int64_t>(),
-             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
-             nb::arg("timing"), nb::arg("rows"), nb::arg("chunks"), nb::kw_only(),
-             nb::arg("chained") = nb::none(), nb::arg("reducer") = 0)
+             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), "timing"_a,
+             "rows"_a, "chunks"_a, nb::kw_only(), "chained"_a = nb::none(), "reducer"_a = 0)
         .def("first_come", &Simulation::first_come,
              "Start and end of each row, and how long each link was held.")
         .def("as_planned", &Simulation::as_planned, "The same, each link in the planned order.")
-        .def("critical_path", &Simulation::critical_path, nb::arg("start"), nb::arg("end"),
+        .def("critical_path", &Simulation::critical_path, "start"_a, "end"_a,
              "Row, cause and link of each step.")
-        .def("occupied", &Simulation::occupied, nb::arg("start"),
+        .def("occupied", &Simulation::occupied, "start"_a,
              "The duration of each row; of each link it crosses when it is held, and how long.");
 }
 

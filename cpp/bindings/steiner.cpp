@@ -1,6 +1,5 @@
 #include "planners/steiner/steiner.h"
 
-#include "bindings/bind.h"
 #include "bindings/planned.h"
 
 namespace weft::bindings {

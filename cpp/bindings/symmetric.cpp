@@ -1,23 +1,14 @@
 #include "planners/symmetric/symmetric.h"
 
 #include "bindings/arrays.h"
-#include "bindings/bind.h"
 
 namespace weft::bindings {
 namespace {
 
 auto give_plan(const SymmetricPlan& plan) {
-    const auto count = plan.rows.size();
-    std::vector<std::int32_t> chunk(count), src(count), direction(count);
-    std::vector<ps> start(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto& row = plan.rows[i];
-        chunk[i] = row.chunk;
-        src[i] = row.src;
-        direction[i] = row.direction;
-        start[i] = row.start;
-    }
-    return give_all(std::move(chunk), std::move(src), std::move(direction), std::move(start));
+    using Row = decltype(plan.rows)::value_type;
+    return std::tuple(give_column(plan.rows, &Row::chunk), give_column(plan.rows, &Row::src),
+                      give_column(plan.rows, &Row::direction), give_column(plan.rows, &Row::start));
 }
 
 using Planner = SymmetricPlan (*)(const Directions&, std::int32_t, const Search&);
@@ -28,8 +19,7 @@ void bind_planner(nb::module_& module, const char* name, Planner planner) {
         [planner](const Directions& directions, std::int32_t pieces, const Search& search) {
             return give_plan(unlocked([&] { return planner(directions, pieces, search); }));
         },
-        nb::arg("directions"), nb::arg("pieces"), nb::arg("search"),
-        "Chunk, source, direction and start of each row.");
+        "directions"_a, "pieces"_a, "search"_a, "Chunk, source, direction and start of each row.");
 }
 
 void bind(nb::module_& module) {
@@ -44,8 +34,8 @@ void bind(nb::module_& module) {
                 new (self) Directions{copy(sizes),    copy(dimension), copy(step),
                                       copy(resource), copy(hold),      copy(duration)};
             },
-            nb::kw_only(), nb::arg("sizes"), nb::arg("dimension"), nb::arg("step"),
-            nb::arg("resource"), nb::arg("hold"), nb::arg("duration"));
+            nb::kw_only(), "sizes"_a, "dimension"_a, "step"_a, "resource"_a, "hold"_a,
+            "duration"_a);
     bind_planner(module, "symmetric_spread", spread_from_one);
     bind_planner(module, "symmetric_exchange", exchange_from_one);
     module.def(
@@ -56,8 +46,7 @@ void bind(nb::module_& module) {
                 return follow_order(directions, pieces, view(chunk), view(src), view(direction));
             }));
         },
-        nb::arg("directions"), nb::arg("pieces"), nb::arg("chunk"), nb::arg("src"),
-        nb::arg("direction"), "When each row starts.");
+        "directions"_a, "pieces"_a, "chunk"_a, "src"_a, "direction"_a, "When each row starts.");
 }
 
 const Registration registration("symmetric", bind);

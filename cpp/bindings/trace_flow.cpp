@@ -1,6 +1,6 @@
 #include "traces/flow.h"
 
-#include "bindings/bind.h"
+#include "bindings/names.h"
 #include "bindings/values.h"
 
 namespace weft::bindings {
@@ -17,28 +17,14 @@ struct BoundTrace : Value<Graph, Column<std::int32_t>, Column<std::int64_t>, Col
 };
 
 void bind(nb::module_& module) {
-    nb::enum_<Direction>(module, "TraceDirection")
-        .value("spread", Direction::spread)
-        .value("collect", Direction::collect)
-        .value("collect_and_spread", Direction::collect_and_spread);
-    nb::enum_<Fault>(module, "TraceFault")
-        .value("none", Fault::none)
-        .value("mixed_source", Fault::mixed_source)
-        .value("mixed_use", Fault::mixed_use)
-        .value("unlike", Fault::unlike)
-        .value("too_many", Fault::too_many);
-    nb::class_<Flow>(module, "TraceFlow",
-                     "What messages carry, or at which node that cannot be said.")
-        .def_ro("fault", &Flow::fault)
-        .def_ro("node", &Flow::node)
-        .def_ro("found", &Flow::found)
-        .def_prop_ro("offsets", column<Flow>(&Flow::offsets), "Of the parts of each message.")
-        .def_prop_ro("parts", column<Flow>(&Flow::parts))
-        .def_prop_ro("part_npu", column<Flow>(&Flow::part_npu))
-        .def_prop_ro("part_bytes", column<Flow>(&Flow::part_bytes))
-        .def_prop_ro("node_part", column<Flow>(&Flow::node_part))
-        .def_prop_ro("complete", column<Flow, bool>(&Flow::complete))
-        .def_prop_ro("contributors", column<Flow>(&Flow::contributors));
+    bind_enum<Direction>(module, "TraceDirection");
+    bind_enum<Fault>(module, "TraceFault");
+    bind_members<&Flow::fault, &Flow::node, &Flow::found, &Flow::offsets, &Flow::parts,
+                 &Flow::part_npu, &Flow::part_bytes, &Flow::node_part, &Flow::complete,
+                 &Flow::contributors>(nb::class_<Flow>(
+        module, "TraceFlow",
+        "What messages carry, or at which node that cannot be said. `offsets` are of the parts of "
+        "each message."));
     BoundTrace::bind<BoundTrace>(module, "TraceGraph", "npu", "offsets", "waits", "carries",
                                  "message", "send", "recv", "bytes")
         .def_prop_ro("stuck", [](const BoundTrace& self) { return self.levels.stuck; })
@@ -49,7 +35,7 @@ void bind(nb::module_& module) {
                Direction direction, bool parts) {
                 return follow(self, self.levels, view(rank), ranks, direction, parts);
             },
-            nb::arg("rank"), nb::arg("ranks"), nb::arg("direction"), nb::arg("parts"),
+            "rank"_a, "ranks"_a, "direction"_a, "parts"_a,
             nb::call_guard<nb::gil_scoped_release>());
 }
 

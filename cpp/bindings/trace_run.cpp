@@ -6,7 +6,8 @@
 #include <stdexcept>
 
 #include "bindings/arrays.h"
-#include "bindings/bind.h"
+#include "bindings/bytes.h"
+#include "bindings/names.h"
 #include "traces/astra_carrier.h"
 #include "traces/chakra_read.h"
 #include "traces/id_table.h"
@@ -58,11 +59,6 @@ Ran run_weft(const RunGraph& graph, const Network& network, CostModel cost,
     return run(graph, RunRules::weft, network_carrier(graph, std::move(devices), network, cost));
 }
 
-template <auto Member>
-auto times() {
-    return column<Ran>([](const Ran& ran) -> const auto& { return ran.outcome.*Member; });
-}
-
 auto links(const Ran& ran) {
     LinkUse use = ran.carrier->use();
     for (auto& busy : use.busy) busy *= ran.step;
@@ -77,21 +73,18 @@ auto stuck(const Ran& ran) {
 }
 
 void bind_graph(nb::module_& module) {
-    nb::enum_<RunRules>(module, "RunRules")
-        .value("weft", RunRules::weft)
-        .value("custom", RunRules::custom)
-        .value("plain", RunRules::plain);
+    bind_enum<RunRules>(module, "RunRules");
     nb::class_<RankNodes>(module, "RankNodes")
         .def("__len__", &RankNodes::size)
         .def_ro("collective", &RankNodes::collective);
     module.def(
         "read_rank",
         [](nb::bytes file, std::int32_t rank, std::int32_t ranks, RunRules rules) {
-            const std::string_view text(file.c_str(), file.size());
-            nb::gil_scoped_release free;
-            return pack_rank(chakra::read_trace(text, false).nodes, rank, ranks, rules);
+            return unlocked([&, text = text_of(file)] {
+                return pack_rank(chakra::read_trace(text, false).nodes, rank, ranks, rules);
+            });
         },
-        nb::arg("file"), nb::arg("rank"), nb::arg("ranks"), nb::arg("rules"));
+        "file"_a, "rank"_a, "ranks"_a, "rules"_a);
     nb::class_<RunGraph>(module, "RunGraph",
                          "The nodes of all ranks, in order of rank, then of id; taken out of the "
                          "parts, which are empty then.")
@@ -101,49 +94,46 @@ void bind_graph(nb::module_& module) {
                 nb::gil_scoped_release free;
                 new (self) RunGraph(parts);
             },
-            nb::arg("parts"))
+            "parts"_a)
         .def("__len__", &RunGraph::size)
         .def_prop_ro("ranks", &RunGraph::ranks)
         .def_prop_ro("firsts", column<RunGraph>(&RunGraph::firsts))
         .def("ids", [](const RunGraph& graph) { return give(graph.ids()); })
-        .def("rank", &RunGraph::rank_of, nb::arg("node"))
-        .def("id", &RunGraph::id_of, nb::arg("node"))
+        .def("rank", &RunGraph::rank_of, "node"_a)
+        .def("id", &RunGraph::id_of, "node"_a)
         .def(
             "message",
             [](const RunGraph& graph, std::uint32_t node) {
                 const Channel& channel = graph.channel_of(node);
                 return std::tuple(channel.src, channel.dst, channel.tag, channel.bytes);
             },
-            nb::arg("node"))
-        .def_prop_ro("kind", column<RunGraph, std::uint8_t>(&RunGraph::kind));
+            "node"_a)
+        .def_prop_ro("kind", column<RunGraph>(&RunGraph::kind));
 }
 
 void bind_run(nb::module_& module) {
-    nb::enum_<AstraShape>(module, "AstraShape")
-        .value("ring", AstraShape::ring)
-        .value("fully_connected", AstraShape::fully_connected)
-        .value("switched", AstraShape::switched);
+    bind_enum<AstraShape>(module, "AstraShape");
     nb::class_<AstraDimension>(module, "AstraDimension")
-        .def(nb::init<AstraShape, std::int32_t, double, double>(), nb::arg("shape"),
-             nb::arg("size"), nb::arg("bandwidth"), nb::arg("latency"));
+        .def(nb::init<AstraShape, std::int32_t, double, double>(), "shape"_a, "size"_a,
+             "bandwidth"_a, "latency"_a);
     nb::class_<Ran>(module, "TraceRun",
                     "When nodes and ranks started and ended, in picoseconds; -1 for never.")
-        .def_prop_ro("start", times<&TraceOutcome::start>())
-        .def_prop_ro("end", times<&TraceOutcome::end>())
-        .def_prop_ro("finish", times<&TraceOutcome::finish>())
+        .def_prop_ro("start", column<Ran>(&Ran::outcome, &TraceOutcome::start))
+        .def_prop_ro("end", column<Ran>(&Ran::outcome, &TraceOutcome::end))
+        .def_prop_ro("finish", column<Ran>(&Ran::outcome, &TraceOutcome::finish))
         .def_prop_ro("links", &links, nb::rv_policy::reference)
         .def_prop_ro("stuck", &stuck)
         .def(
             "alone",
             [](const Ran& ran, std::uint32_t node) { return ran.carrier->alone(node) * ran.step; },
-            nb::arg("node"))
+            "node"_a)
         .def("critical_chain",
              [](const Ran& ran) { return give(critical_chain(ran.graph, ran.outcome)); });
     module.attr("orders_as_astra_sim") = orders_as_astra_sim;
-    module.def("run_astra_traces", &run_astra, nb::arg("graph"), nb::arg("plain"), nb::arg("aware"),
-               nb::arg("npus"), nb::arg("dimensions"), nb::keep_alive<0, 1>());
-    module.def("run_traces", &run_weft, nb::arg("graph"), nb::arg("network"), nb::arg("cost"),
-               nb::arg("npus"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+    module.def("run_astra_traces", &run_astra, "graph"_a, "plain"_a, "aware"_a, "npus"_a,
+               "dimensions"_a, nb::keep_alive<0, 1>());
+    module.def("run_traces", &run_weft, "graph"_a, "network"_a, "cost"_a, "npus"_a,
+               nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
 }
 
 void bind(nb::module_& module) {

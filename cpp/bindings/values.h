@@ -6,17 +6,13 @@
 
 namespace weft::bindings {
 
+// An argument; a column that may be absent need not be given.
 template <class T>
 auto named(const char* name) {
-    return nb::arg(name);
-}
-template <class T>
-    requires requires {
-        typename T::value_type;
-        T().has_value();
-    }
-auto named(const char* name) {
-    return nb::arg(name) = nb::none();
+    if constexpr (requires(T column) { column.has_value(); })
+        return nb::arg(name) = nb::none();
+    else
+        return nb::arg(name);
 }
 
 // A view of arrays, which it keeps; made of them by name, in the order of the view's members.

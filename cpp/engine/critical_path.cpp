@@ -1,5 +1,6 @@
 // What decided how long a run took, found backwards from its end.
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 #include "base/route_times.h"
@@ -29,25 +30,22 @@ class Backwards {
         std::sort(sent_.begin(), sent_.end());
     }
 
-    CriticalPath find() {
-        if (done_.end.empty()) return {};
+    std::vector<CriticalStep> find() {
+        std::vector<CriticalStep> path;
+        if (done_.end.empty()) return path;
         const auto last = std::max_element(done_.end.begin(), done_.end.end());
         auto row = static_cast<std::int32_t>(last - done_.end.begin());
         const auto most = done_.end.size();
         bool by_end = true;  // the one after it waited for its end, not for a link that it left
-        while (path_.row.size() < most) {  // rows without duration could go in circles
+        while (path.size() < most) {  // rows without duration could go in circles
             const auto [before, cause, link] = reason(row, by_end);
-            path_.row.push_back(row);
-            path_.cause.push_back(cause);
-            path_.link.push_back(link);
+            path.push_back({row, cause, link});
             if (cause == Cause::start) break;
             row = before;
             by_end = cause != Cause::link;
         }
-        std::reverse(path_.row.begin(), path_.row.end());
-        std::reverse(path_.cause.begin(), path_.cause.end());
-        std::reverse(path_.link.begin(), path_.link.end());
-        return std::move(path_);
+        std::reverse(path.begin(), path.end());
+        return path;
     }
 
   private:
@@ -74,12 +72,9 @@ class Backwards {
         if (const Reason own = reason_to_start(row); own.before >= 0) return own;
         // The rows of a multicast start together: what held up one held up all.
         const auto links = run_.routes[run_.rows.route[row]];
-        if (!sent_.empty() && !links.empty())
-            for (auto other = first(sent_, links.front(), done_.start[row]);
-                 other != sent_.end() && other->where == links.front() &&
-                 other->time == done_.start[row];
-                 ++other)
-                if (const Reason theirs = reason_to_start(other->row); theirs.before >= 0)
+        if (!links.empty())
+            for (const Event& other : all_at(sent_, links.front(), done_.start[row]))
+                if (const Reason theirs = reason_to_start(other.row); theirs.before >= 0)
                     return theirs;
         // Only what it writes had to wait.
         if (const auto before = brought(row, done_.start[row] + times(row).duration); before >= 0)
@@ -94,10 +89,9 @@ class Backwards {
         const auto links = run_.routes[run_.rows.route[row]];
         for (std::size_t k = 0; k < links.size(); ++k) {
             const ps begin = done_.start[row] + times(row).holds[k].offset;
-            const auto found = first(released_, links[k], begin);
-            if (found != released_.end() && found->where == links[k] && found->time == begin &&
-                found->row != row)
-                return {found->row, Cause::link, links[k]};
+            const auto found = all_at(released_, links[k], begin);
+            if (!found.empty() && found.front().row != row)
+                return {found.front().row, Cause::link, links[k]};
         }
         return {};
     }
@@ -107,9 +101,8 @@ class Backwards {
         if (run_.reducer == 0 || !run_.rows.reduce[row]) return -1;
         const ps began = done_.end[row] - run_.adding(row);
         if (began <= done_.start[row] + times(row).duration) return -1;
-        const auto found = first(added_, run_.rows.dst[row], began);
-        const bool there = found != added_.end() && found->where == run_.rows.dst[row];
-        return there && found->time == began ? found->row : -1;
+        const auto found = all_at(added_, run_.rows.dst[row], began);
+        return found.empty() ? -1 : found.front().row;
     }
 
     // A row that this one waits for, itself or through a join, and that ends at `time`.
@@ -136,9 +129,10 @@ class Backwards {
         return node < run_.waits.rows ? node : last_of_join_[node - run_.waits.rows];
     }
 
-    static std::vector<Event>::const_iterator first(const std::vector<Event>& events,
-                                                    std::int32_t where, ps time) {
-        return std::lower_bound(events.begin(), events.end(), Event{where, time, -1});
+    static std::span<const Event> all_at(const std::vector<Event>& events, std::int32_t where,
+                                         ps time) {
+        const auto place = [](const Event& event) { return std::tuple(event.where, event.time); };
+        return std::ranges::equal_range(events, std::tuple(where, time), {}, place);
     }
 
     const Run& run_;
@@ -148,12 +142,11 @@ class Backwards {
     std::vector<Event> released_;  // when links were left
     std::vector<Event> added_;     // when NPUs had added, if that takes time
     std::vector<Event> sent_;      // when rows started on their first link, where switches copy
-    CriticalPath path_;
 };
 
 }  // namespace
 
-CriticalPath critical_path(const Run& run, const Simulated& done) {
+std::vector<CriticalStep> critical_path(const Run& run, const Simulated& done) {
     return Backwards(run, done).find();
 }
 

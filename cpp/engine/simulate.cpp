@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/calendar.h"
+#include "base/grouping.h"
 #include "base/route_times.h"
 
 namespace weft {
@@ -15,12 +16,16 @@ class FirstCome {
   public:
     explicit FirstCome(const Run& run)
         : run_(run), times_(run.network, run.routes, run.cost), calendars_(run.network.links()),
-          waiters_(turned_round(run.waits.waits)), left_(run.waits.size()),
-          ready_(run.waits.size(), 0), adder_(run.reducer > 0 ? run.network.npus : 0, 0),
+          left_(run.waits.size()), ready_(run.waits.size(), 0),
+          adder_(run.reducer > 0 ? run.network.npus : 0, 0),
           done_{std::vector<ps>(run.rows.size()), std::vector<ps>(run.rows.size()),
                 std::vector<ps>(run.network.links(), 0)} {}
 
     Simulated simulate() && {
+        waiters_ = grouped<std::int32_t>(left_.size(), [&](const auto& add) {
+            for (std::int32_t node = 0; node < run_.waits.size(); ++node)
+                for (auto wait : run_.waits.waits[node]) add(wait, node);
+        });
         for (std::int32_t node = 0; node < run_.waits.size(); ++node) {
             left_[node] = static_cast<std::int32_t>(run_.waits.waits[node].size());
             if (left_[node] == 0) events_.push({0, 2 * std::int64_t{node}});
@@ -38,20 +43,6 @@ class FirstCome {
     }
 
   private:
-    // Who waits for each node.
-    static Rows turned_round(const Rows& waits) {
-        Rows turned;
-        turned.offsets.assign(static_cast<std::size_t>(waits.size()) + 1, 0);
-        for (auto node : waits.items) ++turned.offsets[node + 1];
-        for (std::size_t i = 1; i < turned.offsets.size(); ++i)
-            turned.offsets[i] += turned.offsets[i - 1];
-        turned.items.resize(waits.items.size());
-        std::vector<std::int64_t> next(turned.offsets.begin(), turned.offsets.end() - 1);
-        for (std::int32_t node = 0; node < waits.size(); ++node)
-            for (auto wait : waits[node]) turned.items[next[wait]++] = node;
-        return turned;
-    }
-
     // Gives a row that has nothing left to wait for the first time at which its links are free.
     void book(std::int32_t row, ps now) {
         const auto& [duration, holds] =
@@ -97,7 +88,7 @@ class FirstCome {
     const Run& run_;
     TimesBySize times_;
     Calendars calendars_;
-    Rows waiters_;
+    Grouped<std::int32_t> waiters_;   // of each node: those that wait for it
     std::vector<std::int32_t> left_;  // by node: how many it still waits for
     std::vector<ps> ready_;  // by node: when the last of those that are done ended, or it did
     std::vector<std::int32_t> finished_;  // nodes whose waiters do not know yet
@@ -109,5 +100,21 @@ class FirstCome {
 }  // namespace
 
 Simulated run_first_come(const Run& run) { return FirstCome(run).simulate(); }
+
+Occupied occupied(const Run& run, std::span<const ps> start) {
+    TimesBySize times(run.network, run.routes, run.cost);
+    Occupied all;
+    all.duration.reserve(start.size());
+    for (std::size_t row = 0; row < start.size(); ++row) {
+        const auto& [duration, holds] =
+            times.of(run.bytes[run.rows.chunk[row]], run.rows.route[row]);
+        all.duration.push_back(duration);
+        for (const auto& hold : holds) {
+            all.begin.push_back(start[row] + hold.offset);
+            all.length.push_back(hold.length);
+        }
+    }
+    return all;
+}
 
 }  // namespace weft

@@ -45,12 +45,12 @@ Simulated run_as_planned(const Run& run, std::span<const ps> start, std::span<co
 // only), left a link (`link`), or is added when the one before it was (`adding`). `start` begins
 // the chain.
 enum class Cause : std::uint8_t { start, data, link, adding };
-struct CriticalPath {
-    std::vector<std::int32_t> row;
-    std::vector<Cause> cause;
-    std::vector<std::int32_t> link;  // that was waited for; -1 for the other causes
+struct CriticalStep {
+    std::int32_t row;
+    Cause cause;
+    std::int32_t link;  // that was waited for; -1 for the other causes
 };
-CriticalPath critical_path(const Run& run, const Simulated& done);
+std::vector<CriticalStep> critical_path(const Run& run, const Simulated& done);
 
 // How long the hop of each row takes, and when it holds the links of its route, in their order.
 struct Occupied {

@@ -2,29 +2,16 @@
 //
 // Without explicit places a chunk lies in one place an NPU, and chunks do not meet, so each is
 // judged alone with a few numbers an NPU. Both layers are judged: by time, and in row order.
+#include <numeric>
+
+#include "base/grouping.h"
 #include "judge/parts.h"
 
 namespace weft::judge {
 namespace {
 
 // Rows of each chunk, in row order.
-struct ByChunk {
-    std::vector<std::int64_t> offsets;
-    std::vector<std::uint32_t> rows;
-
-    explicit ByChunk(const Claim& claim)
-        : offsets(static_cast<std::size_t>(claim.chunks.size()) + 1),
-          rows(claim.rows.chunk.size()) {
-        for (auto chunk : claim.rows.chunk) ++offsets[chunk + 1];
-        for (std::int32_t c = 0; c < claim.chunks.size(); ++c) offsets[c + 1] += offsets[c];
-        std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
-        for (std::size_t row = 0; row < rows.size(); ++row)
-            rows[next[claim.rows.chunk[row]]++] = static_cast<std::uint32_t>(row);
-    }
-    std::span<const std::uint32_t> of(std::int64_t chunk) const {
-        return {rows.data() + offsets[chunk], rows.data() + offsets[chunk + 1]};
-    }
-};
+using ByChunk = Grouped<std::uint32_t>;
 
 class FlowCheck {
   public:
@@ -35,7 +22,7 @@ class FlowCheck {
         for (auto chunk = begin; chunk < end; ++chunk) {
             ++stamp_;
             const auto number = static_cast<std::int32_t>(chunk);
-            const auto rows = by_chunk_.of(chunk);
+            const auto rows = by_chunk_[chunk];
             if (!claim_.chunks.reduce[chunk])
                 check_copies(number, rows, first);
             else if (!is_tree(number, rows))
@@ -57,8 +44,6 @@ class FlowCheck {
         if (found.stamp != stamp_) found = {.stamp = stamp_};
         return found;
     }
-
-    ps start_of(std::int64_t row) const { return claim_.timed ? claim_.rows.start[row] : row; }
 
     // A chunk that is only copied is there from its earliest arrival on. Since hops take time, a
     // send at or after that has a cause that started before it, so no order needs to be found.
@@ -161,13 +146,14 @@ First check_flow(const Claim& claim) {
     if (claim.has_places()) {
         // Slots may hold one chunk after another: nothing can be judged apart.
         std::vector<std::uint32_t> rows(claim.rows.chunk.size());
-        for (std::size_t row = 0; row < rows.size(); ++row)
-            rows[row] = static_cast<std::uint32_t>(row);
+        std::iota(rows.begin(), rows.end(), 0u);
         First first;
         follow_sets(claim, rows, 0, claim.chunks.size(), first);
         return first;
     }
-    const ByChunk by_chunk(claim);
+    const auto by_chunk = grouped<std::uint32_t>(claim.chunks.size(), [&](const auto& add) {
+        for (std::size_t row = 0; row < claim.rows.size(); ++row) add(claim.rows.chunk[row], row);
+    });
     const std::int64_t rows_a_chunk = claim.row_count() / std::max(1, claim.chunks.size()) + 1;
     const std::int64_t block = std::max<std::int64_t>(1, (1 << 15) / rows_a_chunk);
     return in_blocks<FlowCheck>(claim.chunks.size(), block,

@@ -8,11 +8,10 @@ namespace {
 constexpr std::int64_t batch_holds = 1 << 24;
 
 struct Interval {
-    ps begin = -1, until = 0;
+    ps begin = -1;
     std::int64_t row = -1;
-    bool operator<(const Interval& other) const {
-        return std::tie(begin, row) < std::tie(other.begin, other.row);
-    }
+    ps until = 0;
+    auto operator<=>(const Interval&) const = default;
 };
 
 // Multicast: whether two rows that hold `link` at the same time are one transmission there. They
@@ -84,7 +83,7 @@ class LinkCheck {
             const ps start = claim_.rows.start[row];
             for (std::size_t i = 0; i < links.size(); ++i) {
                 const ps begin = start + holds[i].offset;
-                act(links[i], Interval{begin, begin + holds[i].length, row});
+                act(links[i], Interval{begin, row, begin + holds[i].length});
             }
         }
     }

@@ -236,22 +236,23 @@ class Shard {
                 const ps passed = (round - last.round) * claim_.slot;
                 const ps copy = all_.costs.hold(link, last.chunk);
                 const ps sum = all_.costs.hold(link, chunk);
-                RoundViolation taken{.code = RoundCode::link_taken, .link = link};
-                if (claim_.sums && sum > passed) {
-                    taken.round = last.round;
-                    taken.chunk = last.chunk;
-                    taken.other = round;
-                    taken.time = all_.sum_start(last.round, link);
-                    taken.until = all_.sum_start(round, link) + sum;
-                    found = at(round, 2, taken);
-                } else if (claim_.spreads && copy > passed) {
-                    taken.round = round;
-                    taken.chunk = chunk;
-                    taken.other = last.round;
-                    taken.time = all_.copy_start(round);
-                    taken.until = all_.copy_start(last.round) + copy;
-                    found = at(round, 2, taken);
-                }
+                const auto taken = [&](std::int64_t at_round, std::uint32_t what,
+                                       std::int64_t other, ps time, ps until) {
+                    found = at(round, 2,
+                               {.code = RoundCode::link_taken,
+                                .round = at_round,
+                                .link = link,
+                                .chunk = what,
+                                .time = time,
+                                .until = until,
+                                .other = other});
+                };
+                if (claim_.sums && sum > passed)
+                    taken(last.round, last.chunk, round, all_.sum_start(last.round, link),
+                          all_.sum_start(round, link) + sum);
+                else if (claim_.spreads && copy > passed)
+                    taken(round, chunk, last.round, all_.copy_start(round),
+                          all_.copy_start(last.round) + copy);
             }
             last = {round, chunk};
         });

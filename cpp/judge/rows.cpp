@@ -112,9 +112,7 @@ class RowCheck {
     bool in_reach(std::int32_t chunk, std::int32_t npu) const {
         const auto set = claim_.chunks.reach[chunk];
         if (set < 0) return true;
-        const auto first = claim_.chunks.sets.items.begin();
-        return std::binary_search(first + claim_.chunks.sets.offsets[set],
-                                  first + claim_.chunks.sets.offsets[set + 1], npu);
+        return std::ranges::binary_search(claim_.chunks.sets[set], npu);
     }
 
     // SCRATCH is the last buffer and has any number of slots; the others one place a chunk.
@@ -135,46 +133,6 @@ class RowCheck {
 
     const Claim& claim_;
     const std::vector<Ends>& ends_;
-};
-
-class TimeCheck {
-  public:
-    TimeCheck(const Claim& claim, const Hops& hops) : claim_(claim), hops_(hops) {}
-
-    void operator()(std::int64_t begin, std::int64_t end, First& first) {
-        for (std::int64_t row = begin; row < end; ++row) check(row, first);
-    }
-
-  private:
-    void check(std::int64_t row, First& first) {
-        const ps start = claim_.rows.start[row], end = claim_.rows.end[row];
-        Violation violation{.code = Code::negative_start,
-                            .time = start,
-                            .row = row,
-                            .chunk = claim_.rows.chunk[row],
-                            .other = start};
-        if (start < 0) return first.offer(violation);
-        const ps duration = hops_.of(row, scratch_).duration;
-        if (end < start || end - start != duration) {
-            violation.code = Code::duration;
-            violation.other = end;
-            violation.detail = start > never - duration ? never : start + duration;
-            return first.offer(violation);
-        }
-        if (claim_.rows.dep_offsets.empty()) return;
-        for (auto i = claim_.rows.dep_offsets[row]; i < claim_.rows.dep_offsets[row + 1]; ++i) {
-            const std::int64_t dep = claim_.rows.deps[i];
-            if (claim_.rows.end[dep] <= start) continue;
-            violation.code = Code::dep_late;
-            violation.other = dep;
-            violation.detail = claim_.rows.end[dep];
-            return first.offer(violation);
-        }
-    }
-
-    const Claim& claim_;
-    const Hops& hops_;
-    Hops::Scratch scratch_;
 };
 
 }  // namespace
@@ -198,8 +156,33 @@ First check_rows(const Claim& claim) {
 }
 
 First check_times(const Claim& claim, const Hops& hops) {
-    return in_blocks<TimeCheck>(claim.row_count(), block_rows,
-                                [&] { return TimeCheck(claim, hops); });
+    const auto check = [&](std::int64_t row, Hops::Scratch& scratch) -> std::optional<Violation> {
+        const ps start = claim.rows.start[row], end = claim.rows.end[row];
+        const auto wrong = [&](Code code, std::int64_t other, std::int64_t detail = -1) {
+            return Violation{.code = code,
+                             .time = start,
+                             .row = row,
+                             .chunk = claim.rows.chunk[row],
+                             .other = other,
+                             .detail = detail};
+        };
+        if (start < 0) return wrong(Code::negative_start, start);
+        const ps duration = hops.of(row, scratch).duration;
+        if (end < start || end - start != duration)
+            return wrong(Code::duration, end, start > never - duration ? never : start + duration);
+        if (!claim.rows.has_deps()) return std::nullopt;
+        for (auto i = claim.rows.dep_offsets[row]; i < claim.rows.dep_offsets[row + 1]; ++i)
+            if (const auto dep = claim.rows.deps[i]; claim.rows.end[dep] > start)
+                return wrong(Code::dep_late, dep, claim.rows.end[dep]);
+        return std::nullopt;
+    };
+    auto check_block = [&, scratch = Hops::Scratch()](std::int64_t begin, std::int64_t end,
+                                                      First& first) mutable {
+        for (auto row = begin; row < end; ++row)
+            if (const auto found = check(row, scratch)) first.offer(*found);
+    };
+    return in_blocks<decltype(check_block)>(claim.row_count(), block_rows,
+                                            [&] { return check_block; });
 }
 
 Hops::Hops(const Claim& claim) : claim_(claim) {

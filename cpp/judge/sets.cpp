@@ -104,9 +104,7 @@ class Follower {
         ps time;
         bool reads;
         std::uint32_t index;  // into rows_
-        bool operator<(const Event& other) const {
-            return std::tie(time, reads, index) < std::tie(other.time, other.reads, other.index);
-        }
+        auto operator<=>(const Event&) const = default;
     };
 
     void run_by_time() {
@@ -132,17 +130,8 @@ class Follower {
     }
 
     bool is_local(std::uint32_t row) const { return claim_.rows.src[row] == claim_.rows.dst[row]; }
-    std::int32_t src_place(std::uint32_t row) const {
-        return claim_.rows.src_place.empty() ? place_of(home, claim_.rows.chunk[row])
-                                             : claim_.rows.src_place[row];
-    }
-    std::int32_t dst_place(std::uint32_t row) const {
-        return claim_.rows.dst_place.empty() ? place_of(home, claim_.rows.chunk[row])
-                                             : claim_.rows.dst_place[row];
-    }
-
     Held take(std::uint32_t row) {
-        Held value = memory_.read(claim_.rows.src[row], src_place(row));
+        Held value = memory_.read(claim_.rows.src[row], claim_.rows.reads(row));
         if (!value) {
             const ps arrival = first_arrival(row);
             fail(arrival == never ? Code::never_held : Code::held_late, row, claim_.rows.src[row],
@@ -155,7 +144,7 @@ class Follower {
 
     void put(std::uint32_t row, Held value) {
         if (found_) return;
-        const std::int32_t npu = claim_.rows.dst[row], place = dst_place(row);
+        const std::int32_t npu = claim_.rows.dst[row], place = claim_.rows.writes(row);
         if (claim_.rows.reduce[row]) {
             // Adding to nothing leaves what was added: relays begin with an empty sum.
             if (const Held old = memory_.read(npu, place)) {
@@ -171,7 +160,7 @@ class Follower {
         ps arrival = never;
         for (auto other : rows_)
             if (other != row && claim_.rows.dst[other] == claim_.rows.src[row] &&
-                dst_place(other) == src_place(row))
+                claim_.rows.writes(other) == claim_.rows.reads(row))
                 arrival = std::min(arrival, by_time_ ? claim_.rows.end[other] : ps{other});
         return arrival;
     }
@@ -197,42 +186,36 @@ class Follower {
     // The result lies in OUTPUT if anything was written there, else in HOME or INPUT. Both hold at
     // first what the NPU brings; once one is written, the other counts only if it is written too.
     std::optional<Violation> end_of(std::int32_t npu, std::int32_t chunk) const {
-        if (memory_.was_written(npu, place_of(output, chunk)))
-            return wrong_with(memory_.read(npu, place_of(output, chunk)), npu, chunk);
-        const bool home_written = memory_.was_written(npu, place_of(home, chunk));
-        const bool input_written = memory_.was_written(npu, place_of(input, chunk));
-        if (!input_written) return wrong_with(memory_.read(npu, place_of(home, chunk)), npu, chunk);
-        const auto wrong = wrong_with(memory_.read(npu, place_of(input, chunk)), npu, chunk);
-        if (!wrong || !home_written) return wrong;
-        return wrong_with(memory_.read(npu, place_of(home, chunk)), npu, chunk);
+        const auto was_written = [&](Buffer buffer) {
+            return memory_.was_written(npu, place_of(buffer, chunk));
+        };
+        const auto wrong_in = [&](Buffer buffer) {
+            return wrong_with(memory_.read(npu, place_of(buffer, chunk)), npu, chunk);
+        };
+        if (was_written(output)) return wrong_in(output);
+        if (!was_written(input)) return wrong_in(home);
+        const auto wrong = wrong_in(input);
+        return wrong && was_written(home) ? wrong_in(home) : wrong;
     }
 
     std::optional<Violation> wrong_with(const Held& value, std::int32_t npu,
                                         std::int32_t chunk) const {
-        Violation end{.code = Code::never_received,
-                      .in_row_order = !by_time_,
-                      .time = never,
-                      .chunk = chunk,
-                      .npu = npu};
-        if (!value) return end;
+        const auto wrong = [&](Code code, std::int64_t other = -1) {
+            return Violation{.code = code,
+                             .in_row_order = !by_time_,
+                             .time = never,
+                             .chunk = chunk,
+                             .npu = npu,
+                             .other = other};
+        };
+        if (!value) return wrong(Code::never_received);
+        if (value->chunk != chunk) return wrong(Code::wrong_at_end, value->chunk);
         const auto contributors = claim_.chunks.sets[claim_.chunks.pre[chunk]];
-        if (value->chunk != chunk) {
-            end.code = Code::wrong_at_end;
-            end.other = value->chunk;
-            return end;
-        }
-        if (value->twice >= 0) {
-            end.code = Code::twice;
-            end.other = contributors[value->twice];
-            return end;
-        }
-        for (std::size_t rank = 0; claim_.chunks.reduce[chunk] && rank < contributors.size();
-             ++rank)
-            if (!(value->contributions[rank / 64] >> (rank % 64) & 1)) {
-                end.code = Code::missing;
-                end.other = contributors[rank];
-                return end;
-            }
+        if (value->twice >= 0) return wrong(Code::twice, contributors[value->twice]);
+        if (claim_.chunks.reduce[chunk])
+            for (std::size_t rank = 0; rank < contributors.size(); ++rank)
+                if (!(value->contributions[rank / 64] >> (rank % 64) & 1))
+                    return wrong(Code::missing, contributors[rank]);
         return std::nullopt;
     }
 
@@ -251,11 +234,9 @@ std::int64_t bytes_needed(const Claim& claim, std::span<const std::uint32_t> row
     std::int64_t total = 0;
     for (auto row : rows) {
         if (!claim.chunks.reduce[claim.rows.chunk[row]]) continue;
-        const std::int32_t place =
-            claim.rows.dst_place.empty() ? claim.rows.chunk[row] : claim.rows.dst_place[row];
         const auto contributors = static_cast<std::int64_t>(
             claim.chunks.sets[claim.chunks.pre[claim.rows.chunk[row]]].size());
-        auto& bytes = places[Memory::key(claim.rows.dst[row], place)];
+        auto& bytes = places[Memory::key(claim.rows.dst[row], claim.rows.writes(row))];
         const std::int64_t needed = std::max(bytes, 2 * (contributors / 8 + 64));
         total += needed - bytes;
         bytes = needed;

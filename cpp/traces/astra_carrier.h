@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "traces/carrier.h"
-#include "traces/run_graph.h"
 
 namespace weft {
 

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <queue>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "base/cost.h"
+#include "traces/run_graph.h"
 
 namespace weft {
 
@@ -62,19 +64,37 @@ struct LinkUse {
     std::vector<ps> busy;
 };
 
+// Rank r of the traces is NPU npus[r].
 class Carrier {
   public:
+    Carrier(const RunGraph& graph, std::vector<std::int32_t> npus)
+        : graph_(graph), npus_(std::move(npus)) {}
     virtual ~Carrier() = default;
 
     // The message of a COMM_SEND sets out now.
-    virtual void send(std::uint32_t node, RunClock& clock) = 0;
+    void send(std::uint32_t node, RunClock& clock) { forward(node, source(node), clock); }
     // A message has come to `event.place`; true if that is where it goes.
-    virtual bool arrive(const RunEvent& event, RunClock& clock) = 0;
+    bool arrive(const RunEvent& event, RunClock& clock) {
+        const auto at = static_cast<std::int32_t>(event.place);
+        if (at == target(event.subject)) return true;
+        forward(event.subject, at, clock);
+        return false;
+    }
     // A link is free again.
-    virtual void release(std::uint32_t link, RunClock& clock) = 0;
+    virtual void release(std::uint32_t /* link */, RunClock&) {}
     // What the message of a COMM_SEND would take if it were alone.
     virtual ps alone(std::uint32_t node) const = 0;
-    virtual LinkUse use() const = 0;
+    virtual LinkUse use() const { return {}; }
+
+  protected:
+    // The message of a COMM_SEND goes on from a device: schedules when it comes to the next.
+    virtual void forward(std::uint32_t node, std::int32_t at, RunClock& clock) = 0;
+
+    std::int32_t source(std::uint32_t node) const { return npus_[graph_.channel_of(node).src]; }
+    std::int32_t target(std::uint32_t node) const { return npus_[graph_.channel_of(node).dst]; }
+
+    const RunGraph& graph_;
+    const std::vector<std::int32_t> npus_;
 };
 
 }  // namespace weft

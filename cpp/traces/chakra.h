@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/grouping.h"
 #include "traces/wire.h"
 
 namespace weft::chakra {
@@ -58,21 +60,12 @@ constexpr bool is_real(Base base) { return base == Base::real64 || base == Base:
 constexpr bool is_text(Base base) { return base == Base::text || base == Base::blob; }
 
 constexpr wire::Type wire_type(Base base) {
-    switch (base) {
-        case Base::real64:
-        case Base::fixed64:
-        case Base::sfixed64:
-            return wire::fixed64;
-        case Base::real32:
-        case Base::fixed32:
-        case Base::sfixed32:
-            return wire::fixed32;
-        case Base::text:
-        case Base::blob:
-            return wire::bytes;
-        default:
-            return wire::varint;
-    }
+    if (is_text(base)) return wire::bytes;
+    if (base == Base::real64 || base == Base::fixed64 || base == Base::sfixed64)
+        return wire::fixed64;
+    if (base == Base::real32 || base == Base::fixed32 || base == Base::sfixed32)
+        return wire::fixed32;
+    return wire::varint;
 }
 
 struct KnownAttribute {
@@ -101,18 +94,22 @@ struct Attribute {
     std::vector<std::string> texts;
 };
 
+// The value of an attribute that is one integer of 63 bits.
+inline std::optional<std::int64_t> integer_of(const Attribute& attribute) {
+    if (attribute.ints.size() != 1 || is_list(attribute.kind)) return std::nullopt;
+    const Base base = base_of(attribute.kind);
+    const bool wide = base == Base::uint64 || base == Base::fixed64;
+    if (wide && attribute.ints[0] < 0) return std::nullopt;
+    return attribute.ints[0];
+}
+
 struct Metadata {
     std::string version;
     std::vector<Attribute> attributes;
 };
 
-// Nodes a node waits for, by id: those of node i are ids[offsets[i]] .. ids[offsets[i + 1] - 1].
-struct Waits {
-    std::vector<std::int64_t> offsets{0};
-    std::vector<std::uint64_t> ids;
-
-    void close() { offsets.push_back(static_cast<std::int64_t>(ids.size())); }
-};
+// The ids of the nodes that each node waits for.
+using Waits = Grouped<std::uint64_t>;
 
 struct Nodes {
     std::vector<std::uint64_t> id;
@@ -127,13 +124,19 @@ struct Nodes {
 
     std::size_t size() const { return id.size(); }
 
-    // A node without dependencies yet: add them to `ctrl` and `data`, then close both.
+    bool has(std::size_t node, Known attribute) const { return present[node] >> attribute & 1; }
+
+    // A node without dependencies yet: add them to `ctrl` and `data`, then close it.
     void add(std::uint64_t number, NodeType kind) {
         id.push_back(number);
         type.push_back(kind);
         start.push_back(0);
         duration.push_back(0);
         present.push_back(0);
+    }
+    void close() {
+        ctrl.close();
+        data.close();
     }
     void set(Known attribute, std::int64_t value) {
         known[attribute].resize(size());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -49,32 +50,14 @@ class Index {
 template <class Visit>
 void each_wait(const Nodes& nodes, std::size_t node, Visit visit) {
     for (const Waits* waits : {&nodes.ctrl, &nodes.data})
-        for (auto k = waits->offsets[node]; k < waits->offsets[node + 1]; ++k)
-            visit(waits->ids[static_cast<std::size_t>(k)]);
+        for (const std::uint64_t id : (*waits)[node]) visit(id);
 }
 
-// Nodes that wait for each node, as positions in the file.
-struct Waiting {
-    std::vector<std::size_t> offsets, nodes;
-};
+// Of each node those that wait for it, as positions in the file.
+using Waiting = Grouped<std::size_t>;
 
-inline Waiting turn_round(const Nodes& nodes, const Index& index) {
-    Waiting waiting;
-    waiting.offsets.assign(nodes.size() + 1, 0);
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-        each_wait(nodes, i, [&](std::uint64_t id) {
-            const std::size_t at = index[id];
-            if (at == Index::missing)
-                throw std::invalid_argument(node_name(nodes.id[i]) + " waits for " + node_name(id) +
-                                            ", which is not there");
-            ++waiting.offsets[at + 1];
-        });
-    std::partial_sum(waiting.offsets.begin(), waiting.offsets.end(), waiting.offsets.begin());
-    waiting.nodes.resize(waiting.offsets.back());
-    std::vector<std::size_t> next(waiting.offsets.begin(), waiting.offsets.end() - 1);
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-        each_wait(nodes, i, [&](std::uint64_t id) { waiting.nodes[next[index[id]]++] = i; });
-    return waiting;
-}
+// Throws std::invalid_argument naming the node: an id used twice, a dependency on a node that is
+// not there, or a circle of dependencies. Linear in nodes and dependencies.
+Waiting check_nodes(const Nodes& nodes);
 
 }  // namespace weft::chakra

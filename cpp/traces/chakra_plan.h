@@ -38,33 +38,15 @@ class Plan {
     std::vector<std::int64_t> sent(std::int32_t npu) const;
 
   private:
-    struct Rank;  // what is known while one rank's nodes are made
+    class Rank;  // makes one rank's nodes
 
-    std::span<const std::int32_t> rows(std::int32_t npu) const;
-    bool gated(std::int64_t row) const { return !pace_.gate.empty() && pace_.gate[row]; }
-    bool delayed(std::int64_t row) const { return !pace_.delay.empty() && pace_.delay[row] > 0; }
-    std::int32_t node_count(std::int32_t npu, std::int32_t row) const;
-    void find_sources(Rank& rank);
-    void add_row(Rank& rank, std::int32_t row);
-    void add_local(Rank& rank, std::int32_t row);
-    void add_send(Rank& rank, std::int32_t row);
-    void add_gate(Rank& rank, std::int32_t row);
-    void add_receive(Rank& rank, std::int32_t row);
-    void set_message(Rank& rank, std::int32_t row) const;
-    void wait_for_writer(Rank& rank, std::int32_t place);
-    void wait_for_readers(Rank& rank, std::int32_t place);
-    void note_reader(const Rank& rank, std::int32_t place);
-    void note_writer(const Rank& rank, std::int32_t place);
-    void wait_for_rows(Rank& rank, std::int32_t row);
-    void wait_for_turn(Rank& rank, std::int32_t row);
     std::int32_t& writer(std::int32_t place);
     void forget(std::int32_t npu);
 
     Transfers table_;
     std::span<const std::int64_t> chunk_bytes_;
     Pace pace_;
-    std::vector<std::int64_t> offsets_;  // rows that touch each NPU, ascending
-    std::vector<std::int32_t> rows_;
+    Grouped<std::int32_t> rows_;  // those that touch each NPU, ascending
     // Node that last wrote each place of the rank at hand, -1: none. Home places lie in a plain
     // array, others in a map.
     std::vector<std::int32_t> home_writer_;

@@ -10,51 +10,43 @@ namespace {
 
 using wire::Reader;
 
+std::uint64_t read_bits(Reader& reader, wire::Type type) {
+    if (type == wire::fixed64) return reader.fixed<std::uint64_t>();
+    return type == wire::fixed32 ? reader.fixed<std::uint32_t>() : reader.varint();
+}
+
 // A 32-bit field keeps the low half of whatever number was written.
-std::int64_t low_signed(std::uint64_t bits) { return static_cast<std::int32_t>(bits); }
-std::int64_t low_unsigned(std::uint64_t bits) { return static_cast<std::uint32_t>(bits); }
+std::int64_t decoded(Base base, std::uint64_t bits) {
+    switch (base) {
+        case Base::int32:
+        case Base::sfixed32:
+            return static_cast<std::int32_t>(bits);
+        case Base::uint32:
+        case Base::fixed32:
+            return static_cast<std::uint32_t>(bits);
+        case Base::sint32:
+            return wire::unzigzag(static_cast<std::uint32_t>(bits));
+        case Base::sint64:
+            return wire::unzigzag(bits);
+        case Base::boolean:
+            return bits != 0;
+        default:
+            return static_cast<std::int64_t>(bits);
+    }
+}
 
 void read_value(Reader& reader, Base base, Attribute& into) {
-    auto& ints = into.ints;
-    switch (base) {
-        case Base::real64:
-            into.reals.push_back(std::bit_cast<double>(reader.fixed64()));
-            return;
-        case Base::real32:
-            into.reals.push_back(std::bit_cast<float>(reader.fixed32()));
-            return;
-        case Base::int32:
-            ints.push_back(low_signed(reader.varint()));
-            return;
-        case Base::uint32:
-            ints.push_back(low_unsigned(reader.varint()));
-            return;
-        case Base::int64:
-        case Base::uint64:
-            ints.push_back(static_cast<std::int64_t>(reader.varint()));
-            return;
-        case Base::sint32:
-            ints.push_back(wire::unzigzag(low_unsigned(reader.varint())));
-            return;
-        case Base::sint64:
-            ints.push_back(wire::unzigzag(reader.varint()));
-            return;
-        case Base::fixed32:
-            ints.push_back(low_unsigned(reader.fixed32()));
-            return;
-        case Base::sfixed32:
-            ints.push_back(low_signed(reader.fixed32()));
-            return;
-        case Base::fixed64:
-        case Base::sfixed64:
-            ints.push_back(static_cast<std::int64_t>(reader.fixed64()));
-            return;
-        case Base::boolean:
-            ints.push_back(reader.varint() != 0);
-            return;
-        default:
-            into.texts.emplace_back(reader.text());
+    if (is_text(base)) {
+        into.texts.emplace_back(reader.text());
+        return;
     }
+    const std::uint64_t bits = read_bits(reader, wire_type(base));
+    if (base == Base::real64)
+        into.reals.push_back(std::bit_cast<double>(bits));
+    else if (base == Base::real32)
+        into.reals.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    else
+        into.ints.push_back(decoded(base, bits));
 }
 
 // A list message: repeated field 1, packed or one by one.
@@ -124,83 +116,19 @@ Metadata read_metadata(Reader reader) {
     return metadata;
 }
 
-class NodeReader {
-  public:
-    NodeReader(Nodes& nodes, bool with_names) : nodes_(nodes), with_names_(with_names) {}
-
-    void read(Reader reader) {
-        nodes_.add(0, NodeType{});
-        if (with_names_) nodes_.names.emplace_back();
-        while (!reader.done()) {
-            const std::uint32_t tag = reader.tag();
-            switch (tag) {
-                case wire::tag(1, wire::varint):
-                    nodes_.id.back() = reader.varint();
-                    break;
-                case wire::tag(2, wire::bytes):
-                    read_name(reader.text());
-                    break;
-                case wire::tag(3, wire::varint):
-                    nodes_.type.back() = static_cast<std::int32_t>(reader.varint());
-                    break;
-                case wire::tag(4, wire::varint):
-                    nodes_.ctrl.ids.push_back(reader.varint());
-                    break;
-                case wire::tag(4, wire::bytes):
-                    read_waits(reader.message(), nodes_.ctrl);
-                    break;
-                case wire::tag(5, wire::varint):
-                    nodes_.data.ids.push_back(reader.varint());
-                    break;
-                case wire::tag(5, wire::bytes):
-                    read_waits(reader.message(), nodes_.data);
-                    break;
-                case wire::tag(6, wire::varint):
-                    nodes_.start.back() = reader.varint();
-                    break;
-                case wire::tag(7, wire::varint):
-                    nodes_.duration.back() = reader.varint();
-                    break;
-                case wire::tag(10, wire::bytes):
-                    read_known(reader);
-                    break;
-                default:
-                    reader.skip(tag);
-            }
-        }
-        nodes_.ctrl.close();
-        nodes_.data.close();
+// An attribute of the last of the nodes, if it has a column; `attribute` is room for it.
+void read_known(Reader& reader, Nodes& nodes, Attribute& attribute) {
+    const Reader at = reader;
+    read_attribute(reader.message(), attribute);
+    if (attribute.name == group_attribute && attribute.kind == kind_of(Base::text))
+        nodes.set_group(attribute.texts[0]);
+    for (std::uint8_t k = 0; k < known_count; ++k) {
+        if (attribute.name != known_attributes[k].name) continue;
+        const auto value = integer_of(attribute);
+        if (!value) at.fail("attribute " + attribute.name + " is not an integer of 63 bits");
+        nodes.set(static_cast<Known>(k), *value);
     }
-
-  private:
-    void read_name(std::string_view text) {
-        if (with_names_) nodes_.names.back() = text;
-    }
-
-    static void read_waits(Reader reader, Waits& into) {
-        while (!reader.done()) into.ids.push_back(reader.varint());
-    }
-
-    void read_known(Reader& reader) {
-        const Reader at = reader;
-        read_attribute(reader.message(), attribute_);
-        if (attribute_.name == group_attribute && attribute_.kind == kind_of(Base::text))
-            nodes_.set_group(attribute_.texts[0]);
-        for (std::uint8_t k = 0; k < known_count; ++k) {
-            if (attribute_.name != known_attributes[k].name) continue;
-            const Base base = attribute_.kind ? base_of(attribute_.kind) : Base::text;
-            const bool wide = base == Base::uint64 || base == Base::fixed64;
-            if (attribute_.ints.size() != 1 || is_list(attribute_.kind) ||
-                (wide && attribute_.ints[0] < 0))
-                at.fail("attribute " + attribute_.name + " is not an integer of 63 bits");
-            nodes_.set(static_cast<Known>(k), attribute_.ints[0]);
-        }
-    }
-
-    Nodes& nodes_;
-    bool with_names_;
-    Attribute attribute_;  // reused: a node's attributes then take no memory of their own
-};
+}
 
 }  // namespace
 
@@ -217,8 +145,23 @@ Trace read_trace(std::string_view file, bool with_names) {
     Reader reader(file);
     if (reader.done()) reader.fail("the file is empty; expected GlobalMetadata");
     trace.metadata = read_metadata(next_frame(reader));
-    NodeReader nodes(trace.nodes, with_names);
-    while (!reader.done()) nodes.read(next_frame(reader));
+    Nodes& nodes = trace.nodes;
+    Attribute attribute;  // reused: a node's attributes then take no memory of their own
+    while (!reader.done()) {
+        nodes.add(0, NodeType{});
+        const auto rest = [&](std::uint32_t tag, Reader& field) {
+            if (tag == wire::tag(10, wire::bytes))
+                read_known(field, nodes, attribute);
+            else
+                field.skip(tag);
+        };
+        const NodeHead head = read_node(next_frame(reader), nodes, rest);
+        nodes.id.back() = head.id;
+        nodes.type.back() = head.type;
+        nodes.start.back() = head.start;
+        nodes.duration.back() = head.duration;
+        if (with_names) nodes.names.emplace_back(head.name);
+    }
     return trace;
 }
 

@@ -29,22 +29,13 @@ void append_raw(std::string& out, T value) {
 }
 
 void append_integer(std::string& out, Base base, std::int64_t value) {
-    switch (base) {
-        case Base::sint32:
-        case Base::sint64:
-            append_varint(out, wire::zigzag(value));
-            return;
-        case Base::fixed64:
-        case Base::sfixed64:
-            append_raw(out, value);
-            return;
-        case Base::fixed32:
-        case Base::sfixed32:
-            append_raw(out, static_cast<std::int32_t>(value));
-            return;
-        default:
-            append_varint(out, static_cast<std::uint64_t>(value));
-    }
+    const bool zigzag = base == Base::sint32 || base == Base::sint64;
+    if (wire_type(base) == wire::fixed64)
+        append_raw(out, value);
+    else if (wire_type(base) == wire::fixed32)
+        append_raw(out, static_cast<std::int32_t>(value));
+    else
+        append_varint(out, zigzag ? wire::zigzag(value) : static_cast<std::uint64_t>(value));
 }
 
 // The values of an attribute back to back, without tags: what a packed list holds.
@@ -87,8 +78,7 @@ std::string attribute_message(const Attribute& attribute) {
 // A known attribute up to its value: all but two lengths of a node's attribute is constant.
 struct Prefix {
     char bytes[24];
-    std::uint8_t size;        // of the bytes: tag, room for the length, name, tag of the value
-    std::uint8_t fixed_part;  // what the length counts besides the value
+    std::uint8_t size;  // of the bytes: tag, room for the length, name, tag of the value
 };
 
 Prefix prefix_of(const KnownAttribute& attribute) {
@@ -97,32 +87,14 @@ Prefix prefix_of(const KnownAttribute& attribute) {
     out.push_back(0);
     append_text(out, 1, attribute.name);
     append_tag(out, kind_of(attribute.base), wire::varint);
-    Prefix prefix{};
+    Prefix prefix{{}, static_cast<std::uint8_t>(out.size())};
     std::memcpy(prefix.bytes, out.data(), out.size());
-    prefix.size = static_cast<std::uint8_t>(out.size());
-    prefix.fixed_part = static_cast<std::uint8_t>(out.size() - 2);
     return prefix;
 }
 
-std::array<Prefix, known_count> all_prefixes() {
-    std::array<Prefix, known_count> prefixes;
-    for (std::size_t k = 0; k < known_count; ++k) prefixes[k] = prefix_of(known_attributes[k]);
-    return prefixes;
-}
-
 std::string_view short_name(std::int32_t type) {
-    switch (type) {
-        case comp:
-            return "comp";
-        case comm_send:
-            return "send";
-        case comm_recv:
-            return "recv";
-        case comm_coll:
-            return "coll";
-        default:
-            return "";
-    }
+    constexpr std::string_view names[] = {"comp", "send", "recv", "coll"};
+    return type >= comp && type <= comm_coll ? names[type - comp] : "";
 }
 
 char* put_number(char* out, std::uint32_t field, std::uint64_t value) {
@@ -131,20 +103,19 @@ char* put_number(char* out, std::uint32_t field, std::uint64_t value) {
 }
 
 char* put_waits(char* out, std::uint32_t field, const Waits& waits, std::size_t node) {
-    const std::uint64_t* begin = waits.ids.data() + waits.offsets[node];
-    const std::uint64_t* end = waits.ids.data() + waits.offsets[node + 1];
-    if (begin == end) return out;
+    const auto ids = waits[node];
+    if (ids.empty()) return out;
     std::size_t size = 0;
-    for (const auto* id = begin; id != end; ++id) size += varint_size(*id);
+    for (const auto id : ids) size += varint_size(id);
     out = put_varint(put_varint(out, wire::tag(field, wire::bytes)), size);
-    for (const auto* id = begin; id != end; ++id) out = put_varint(out, *id);
+    for (const auto id : ids) out = put_varint(out, id);
     return out;
 }
 
 char* put_known(char* out, const Prefix& prefix, std::int64_t value) {
     const auto bits = static_cast<std::uint64_t>(value);
     std::memcpy(out, prefix.bytes, sizeof prefix.bytes);
-    out[1] = static_cast<char>(prefix.fixed_part + varint_size(bits));
+    out[1] = static_cast<char>(prefix.size - 2 + varint_size(bits));  // of name and value
     return put_varint(out + prefix.size, bits);
 }
 
@@ -154,28 +125,17 @@ char* put_text(char* out, std::uint32_t field, std::string_view text) {
     return out + text.size();
 }
 
-std::size_t text_size(std::uint32_t field, std::string_view text) {
-    return varint_size(wire::tag(field, wire::bytes)) + varint_size(text.size()) + text.size();
-}
-
-char* put_group(char* out, std::string_view name) {
-    constexpr std::uint32_t kind = kind_of(Base::text);
-    out = put_varint(out, wire::tag(10, wire::bytes));
-    out = put_varint(out, text_size(1, group_attribute) + text_size(kind, name));
-    return put_text(put_text(out, 1, group_attribute), kind, name);
-}
-
 class NodeWriter {
   public:
-    explicit NodeWriter(const Nodes& nodes) : nodes_(nodes), prefixes_(all_prefixes()) {}
+    explicit NodeWriter(const Nodes& nodes) : nodes_(nodes) {
+        for (const auto& attribute : known_attributes) prefixes_.push_back(prefix_of(attribute));
+    }
 
     // More than node i can take.
     std::size_t room(std::size_t i) const {
-        const auto waits = nodes_.ctrl.offsets[i + 1] - nodes_.ctrl.offsets[i] +
-                           nodes_.data.offsets[i + 1] - nodes_.data.offsets[i];
+        const std::size_t waits = nodes_.ctrl[i].size() + nodes_.data[i].size();
         return 128 + name(i).size() + group(i).size() +
-               known_count * (sizeof(Prefix) + wire::most_varint) +
-               static_cast<std::size_t>(waits) * wire::most_varint;
+               known_count * (sizeof(Prefix) + wire::most_varint) + waits * wire::most_varint;
     }
 
     char* put(char* out, std::size_t i) const {
@@ -205,13 +165,18 @@ class NodeWriter {
         out = put_number(out, 6, nodes_.start[i]);
         out = put_number(out, 7, nodes_.duration[i]);
         for (std::size_t k = 0; k < known_count; ++k)
-            if (nodes_.present[i] >> k & 1) out = put_known(out, prefixes_[k], nodes_.known[k][i]);
-        if (const auto text = group(i); !text.empty()) out = put_group(out, text);
+            if (nodes_.has(i, static_cast<Known>(k)))
+                out = put_known(out, prefixes_[k], nodes_.known[k][i]);
+        if (const std::string text(group(i)); !text.empty())
+            out =
+                put_text(out, 10,
+                         attribute_message(
+                             {std::string(group_attribute), kind_of(Base::text), {}, {}, {text}}));
         return out;
     }
 
     const Nodes& nodes_;
-    std::array<Prefix, known_count> prefixes_;
+    std::vector<Prefix> prefixes_;  // by Known
 };
 
 }  // namespace

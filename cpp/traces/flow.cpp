@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "base/grouping.h"
+
 namespace weft::trace {
 namespace {
 
@@ -50,6 +52,7 @@ class Parts {
 struct Held {
     std::int64_t begin = 0, end = 0;
     bool empty() const { return begin == end; }
+    bool operator==(const Held&) const = default;
 };
 
 // Values are what nodes can wait for: messages that arrive, then results of computing nodes.
@@ -76,17 +79,11 @@ class Follower {
 
   private:
     std::int64_t values() const { return static_cast<std::int64_t>(node_.size()); }
+    std::int64_t pooled() const { return static_cast<std::int64_t>(pool_.size()); }
     bool is_message(std::int64_t value) const { return value < graph_.messages(); }
     // The NPU at which a value is there to be used.
     std::int32_t place(std::int64_t value) const {
         return graph_.npu[is_message(value) ? graph_.recv[value] : node_[value]];
-    }
-    std::span<const std::int64_t> reads(std::int64_t value) const {
-        return {reads_.data() + read_offsets_[value], reads_.data() + read_offsets_[value + 1]};
-    }
-    std::span<const std::int64_t> readers(std::int64_t value) const {
-        return {readers_.data() + reader_offsets_[value],
-                readers_.data() + reader_offsets_[value + 1]};
     }
     std::uint64_t* contributors(std::int64_t value) {
         return contributors_.data() + static_cast<std::size_t>(value) * words_;
@@ -109,31 +106,24 @@ class Follower {
 
     // By level: a value comes after all it reads.
     void order_values(const Levels& levels) {
-        std::int32_t deepest = 0;
-        for (const auto node : node_) deepest = std::max(deepest, levels.level[node]);
-        std::vector<std::int64_t> next(static_cast<std::size_t>(deepest) + 2);
-        for (const auto node : node_) ++next[levels.level[node] + 1];
-        for (std::int32_t l = 0; l <= deepest; ++l) next[l + 1] += next[l];
-        order_.resize(node_.size());
-        for (std::int64_t v = 0; v < values(); ++v) order_[next[levels.level[node_[v]]]++] = v;
+        std::size_t deepest = 0;
+        for (const auto node : node_) deepest = std::max<std::size_t>(deepest, levels.level[node]);
+        order_ = grouped<std::int64_t>(deepest + 1, [&](const auto& add) {
+                     for (std::int64_t v = 0; v < values(); ++v) add(levels.level[node_[v]], v);
+                 }).items;
     }
 
     void find_reads() {
-        read_offsets_.assign(1, 0);
-        reader_offsets_.assign(static_cast<std::size_t>(values()) + 1, 0);
         for (const auto node : node_) {
             for (auto k = graph_.offsets[node]; k < graph_.offsets[node + 1]; ++k)
-                if (const auto read = value_of_[graph_.waits[k]]; graph_.carries[k] && read >= 0) {
-                    reads_.push_back(read);
-                    ++reader_offsets_[read + 1];
-                }
-            read_offsets_.push_back(static_cast<std::int64_t>(reads_.size()));
+                if (const auto read = value_of_[graph_.waits[k]]; graph_.carries[k] && read >= 0)
+                    reads_.items.push_back(read);
+            reads_.close();
         }
-        for (std::int64_t v = 0; v < values(); ++v) reader_offsets_[v + 1] += reader_offsets_[v];
-        readers_.resize(reads_.size());
-        std::vector<std::int64_t> next(reader_offsets_.begin(), reader_offsets_.end() - 1);
-        for (std::int64_t v = 0; v < values(); ++v)
-            for (const auto read : reads(v)) readers_[next[read]++] = v;
+        readers_ = grouped<std::int64_t>(node_.size(), [&](const auto& add) {
+            for (std::int64_t v = 0; v < values(); ++v)
+                for (const auto read : reads_[v]) add(read, v);
+        });
     }
 
     // A sum is as large as the smallest of what it adds up: the rest of a larger one stays behind.
@@ -143,7 +133,7 @@ class Follower {
         size_.resize(node_.size(), 0);
         for (const auto v : order_) {
             if (is_message(v)) continue;
-            for (const auto read : reads(v))
+            for (const auto read : reads_[v])
                 if (size_[read] > 0 && (size_[v] == 0 || size_[read] < size_[v]))
                     size_[v] = size_[read];
         }
@@ -157,7 +147,7 @@ class Follower {
             if (const auto own = is_message(v) ? rank_[graph_.npu[node_[v]]] : -1; own >= 0)
                 mine[own / 64] |= std::uint64_t{1} << (own % 64);
             bool twice = false;
-            for (const auto read : reads(v))
+            for (const auto read : reads_[v])
                 for (std::size_t w = 0; w < words_; ++w) {
                     twice = twice || (mine[w] & contributors(read)[w]);
                     mine[w] |= contributors(read)[w];
@@ -181,7 +171,7 @@ class Follower {
                 open_[v] = !has_all(v);
             if (is_message(v) || direction_ == Direction::spread) continue;
             bool all = size_[v] > 0 && !(ranks_ > 0 && joins_[v]);
-            for (const auto read : reads(v)) all = all && (open_[read] || size_[read] == 0);
+            for (const auto read : reads_[v]) all = all && (open_[read] || size_[read] == 0);
             open_[v] = all;
         }
         held_.resize(node_.size());
@@ -207,7 +197,7 @@ class Follower {
 
     // Says that two values have the same parts.
     bool equate(Held a, Held b, std::int64_t node) {
-        if (a.begin == b.begin && a.end == b.end) return true;
+        if (a == b) return true;
         if (a.end - a.begin == 1 && b.end - b.begin == 1) {
             parts_.join(pool_[a.begin], pool_[b.begin]);
             return true;
@@ -222,7 +212,7 @@ class Follower {
     }
 
     Held new_part(std::int32_t npu, std::int64_t bytes) {
-        const auto begin = static_cast<std::int64_t>(pool_.size());
+        const auto begin = pooled();
         pool_.push_back(parts_.add(npu, bytes));
         return {begin, begin + 1};
     }
@@ -253,7 +243,7 @@ class Follower {
     bool collect(std::int64_t v) {
         std::int64_t like = nothing;
         bool smaller = false;
-        for (const auto reader : readers(v)) {
+        for (const auto reader : readers_[v]) {
             if (!open_[reader] || size_[reader] == 0) continue;
             if (size_[reader] > size_[v]) return fail(Fault::mixed_use, receiver(v), size_[reader]);
             if (size_[reader] < size_[v])
@@ -281,14 +271,14 @@ class Follower {
     }
 
     bool collect_pieces(std::int64_t v) {
-        const auto begin = static_cast<std::int64_t>(pool_.size());
+        const auto begin = pooled();
         const auto stamp = ++stamp_;
         std::int64_t bytes = 0;
-        for (const auto reader : readers(v))
+        for (const auto reader : readers_[v])
             if (open_[reader] && size_[reader] > 0) bytes = plus(bytes, take(stamp, held_[reader]));
         if (bytes > size_[v]) return fail(Fault::mixed_use, receiver(v), bytes);
         if (bytes < size_[v]) add_own(stamp, place(v), size_[v] - bytes);
-        held_[v] = {begin, static_cast<std::int64_t>(pool_.size())};
+        held_[v] = {begin, pooled()};
         return true;
     }
 
@@ -301,31 +291,31 @@ class Follower {
 
     // A computing node has all that it waits for.
     bool pass(std::int64_t v) {
-        if (reads(v).empty()) return true;
-        if (reads(v).size() == 1) {
-            held_[v] = held_[reads(v)[0]];
+        if (reads_[v].empty()) return true;
+        if (reads_[v].size() == 1) {
+            held_[v] = held_[reads_[v][0]];
             return true;
         }
-        const auto begin = static_cast<std::int64_t>(pool_.size());
+        const auto begin = pooled();
         const auto stamp = ++stamp_;
-        for (const auto read : reads(v)) take(stamp, held_[read]);
-        held_[v] = {begin, static_cast<std::int64_t>(pool_.size())};
+        for (const auto read : reads_[v]) take(stamp, held_[read]);
+        held_[v] = {begin, pooled()};
         return true;
     }
 
     bool spread(std::int64_t m) {
         std::int64_t first = nothing;
-        for (const auto read : reads(m)) {  // the end of a sum: all of it is the same part
+        for (const auto read : reads_[m]) {  // the end of a sum: all of it is the same part
             if (!open_[read] || size_[read] != size_[m]) continue;
             if (first == nothing)
                 first = read;
             else if (!equate(held_[first], held_[read], node_[m]))
                 return false;
         }
-        const auto begin = static_cast<std::int64_t>(pool_.size());
+        const auto begin = pooled();
         const auto stamp = ++stamp_;
         std::int64_t bytes = 0;
-        for (const auto read : reads(m)) bytes = plus(bytes, take(stamp, held_[read]));
+        for (const auto read : reads_[m]) bytes = plus(bytes, take(stamp, held_[read]));
         if (bytes > size_[m]) {
             pool_.resize(static_cast<std::size_t>(begin));
             if (first == nothing) return choose(m, bytes);
@@ -338,7 +328,7 @@ class Follower {
             else
                 add_own(stamp, graph_.npu[node_[m]], size_[m] - bytes);
         }
-        held_[m] = {begin, static_cast<std::int64_t>(pool_.size())};
+        held_[m] = {begin, pooled()};
         return true;
     }
 
@@ -352,11 +342,9 @@ class Follower {
     // come from where it goes.
     bool choose(std::int64_t m, std::int64_t bytes) {
         Held chosen;
-        for (const auto read : reads(m)) {
+        for (const auto read : reads_[m]) {
             const Held held = held_[read];
-            if (bytes_of(held) != size_[m] ||
-                (chosen.begin == held.begin && chosen.end == held.end))
-                continue;
+            if (bytes_of(held) != size_[m] || chosen == held) continue;
             if (is_message(read) && graph_.npu[node_[read]] == place(m)) continue;
             if (!chosen.empty()) return fail(Fault::mixed_source, node_[m], bytes);
             chosen = held;
@@ -403,8 +391,8 @@ class Follower {
     std::int32_t ranks_;
     Direction direction_;
     std::size_t words_;
-    std::vector<std::int64_t> node_, value_of_, order_;
-    std::vector<std::int64_t> read_offsets_, reads_, reader_offsets_, readers_, size_;
+    std::vector<std::int64_t> node_, value_of_, order_, size_;
+    Grouped<std::int64_t> reads_, readers_;  // of each value: those it is made of; made of it
     std::vector<std::uint64_t> contributors_;
     std::vector<bool> joins_, open_;
     Parts parts_;

@@ -17,34 +17,14 @@ using wire::Reader;
 
 constexpr std::string_view group_setup = "process_group:init";  // in the name of the node
 
-void read_ids(Reader reader, std::vector<std::uint64_t>& into) {
-    while (!reader.done()) into.push_back(reader.varint());
-}
-
-// The field of a dependency, in either of the forms a list of numbers may have.
-bool read_dependency(Reader& reader, std::uint32_t tag, std::uint32_t field,
-                     std::vector<std::uint64_t>& into) {
-    if (tag == wire::tag(field, wire::varint))
-        into.push_back(reader.varint());
-    else if (tag == wire::tag(field, wire::bytes))
-        read_ids(reader.message(), into);
-    else
-        return false;
-    return true;
-}
-
 // An integer attribute: there, not there, or there but no integer of 63 bits.
 struct Number {
-    std::int64_t value = absent;
-    bool there = false, wrong = false;
+    std::optional<std::int64_t> value;
+    bool wrong = false;
 
     void read(const Attribute& attribute) {
-        const bool one = attribute.ints.size() == 1 && !is_list(attribute.kind);
-        const Base base = one ? base_of(attribute.kind) : Base::text;
-        const bool wide = base == Base::uint64 || base == Base::fixed64;
-        wrong = !one || (wide && attribute.ints[0] < 0);
-        there = !wrong;
-        value = wrong ? absent : attribute.ints[0];
+        value = integer_of(attribute);
+        wrong = !value;
     }
 };
 
@@ -67,34 +47,23 @@ class FrameReader {
 
   private:
     void read_node(Reader reader) {
-        std::uint64_t id = 0;
-        std::int32_t type = 0;
-        std::string_view name, values;
+        std::string_view values;
         kind_ = size_ = tag_ = {};
         group_.kind = 0;
-        while (!reader.done()) {
-            const std::uint32_t tag = reader.tag();
-            if (tag == wire::tag(1, wire::varint))
-                id = reader.varint();
-            else if (tag == wire::tag(2, wire::bytes))
-                name = reader.text();
-            else if (tag == wire::tag(3, wire::varint))
-                type = static_cast<std::int32_t>(reader.varint());
-            else if (tag == wire::tag(8, wire::bytes))
-                values = read_values(reader.message());
-            else if (tag == wire::tag(10, wire::bytes))
-                read_known(reader.message());
-            else if (!read_dependency(reader, tag, 4, nodes_.ctrl.ids) &&
-                     !read_dependency(reader, tag, 5, nodes_.data.ids))
-                reader.skip(tag);
-        }
+        const auto [id, start, duration, type, name] =
+            chakra::read_node(reader, nodes_, [&](std::uint32_t tag, Reader& rest) {
+                if (tag == wire::tag(8, wire::bytes))
+                    values = read_values(rest.message());
+                else if (tag == wire::tag(10, wire::bytes))
+                    read_known(rest.message());
+                else
+                    rest.skip(tag);
+            });
         nodes_.id.push_back(id);
         nodes_.type.push_back(type);
-        nodes_.ctrl.close();
-        nodes_.data.close();
         if (name.find(group_setup) != name.npos) frames_.group_inputs.emplace_back(values);
-        if ((type == comm_send || type == comm_recv) && tag_.there)
-            frames_.tags.push_back(tag_.value);
+        if ((type == comm_send || type == comm_recv) && tag_.value)
+            frames_.tags.push_back(*tag_.value);
     }
 
     // The first field of an IOInfo.
@@ -134,8 +103,8 @@ class FrameReader {
         frames_.id.push_back(nodes_.id.back());
         frames_.begin.push_back(static_cast<std::int64_t>(begin));
         frames_.end.push_back(static_cast<std::int64_t>(end));
-        frames_.kind.push_back(kind_.value);
-        frames_.size.push_back(size_.value);
+        frames_.kind.push_back(kind_.value.value_or(absent));
+        frames_.size.push_back(size_.value.value_or(absent));
         frames_.group.push_back(group_.kind == 0 ? std::int32_t{absent} : name_group());
     }
 
@@ -147,8 +116,7 @@ class FrameReader {
     }
 
     void finish() {
-        check_nodes(nodes_);
-        order();
+        order(check_nodes(nodes_));
         auto& tags = frames_.tags;
         std::sort(tags.begin(), tags.end());
         tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
@@ -164,14 +132,14 @@ class FrameReader {
     }
 
     // Puts the collectives in the order in which they are issued.
-    void order() {
+    void order(const Waiting& waiting) {
         std::vector<std::size_t> order(frames_.id.size());
         if (ids_rise_along_dependencies()) {
             std::iota(order.begin(), order.end(), std::size_t{0});
             std::sort(order.begin(), order.end(),
                       [&](std::size_t a, std::size_t b) { return frames_.id[a] < frames_.id[b]; });
         } else {
-            order = run_by_lowest_id();
+            order = run_by_lowest_id(waiting);
         }
         const auto permute = [&](auto& column) {
             auto old = column;
@@ -185,11 +153,9 @@ class FrameReader {
         permute(frames_.group);
     }
 
-    std::vector<std::size_t> run_by_lowest_id() const {
-        const Index index(nodes_);
-        const Waiting waiting = turn_round(nodes_, index);
+    std::vector<std::size_t> run_by_lowest_id(const Waiting& waiting) const {
         std::vector<std::size_t> left(nodes_.size(), 0), number(nodes_.size(), 0), found;
-        for (const std::size_t node : waiting.nodes) ++left[node];
+        for (const std::size_t node : waiting.items) ++left[node];
         for (std::size_t i = 0, next = 0; i < nodes_.size(); ++i)
             if (nodes_.type[i] == comm_coll) number[i] = next++;
         using Entry = std::pair<std::uint64_t, std::size_t>;
@@ -200,9 +166,8 @@ class FrameReader {
             const std::size_t node = ready.top().second;
             ready.pop();
             if (nodes_.type[node] == comm_coll) found.push_back(number[node]);
-            for (auto k = waiting.offsets[node]; k < waiting.offsets[node + 1]; ++k)
-                if (const std::size_t next = waiting.nodes[k]; --left[next] == 0)
-                    ready.emplace(nodes_.id[next], next);
+            for (const std::size_t next : waiting[node])
+                if (--left[next] == 0) ready.emplace(nodes_.id[next], next);
         }
         return found;
     }
@@ -219,21 +184,5 @@ class FrameReader {
 }  // namespace
 
 Frames read_frames(std::string_view file) { return FrameReader(file).read(); }
-
-Replaced read_replaced(std::string_view frame) {
-    Replaced replaced;
-    Reader whole(frame);
-    for (Reader reader = next_frame(whole); !reader.done();) {
-        const std::uint32_t tag = reader.tag();
-        if (tag == wire::tag(1, wire::varint))
-            replaced.id = reader.varint();
-        else if (tag == wire::tag(2, wire::bytes))
-            replaced.name = reader.text();
-        else if (!read_dependency(reader, tag, 4, replaced.ctrl) &&
-                 !read_dependency(reader, tag, 5, replaced.data))
-            reader.skip(tag);
-    }
-    return replaced;
-}
 
 }  // namespace weft::chakra

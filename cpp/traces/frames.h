@@ -32,12 +32,4 @@ struct Frames {
 // dependency that dangles, a cycle, an attribute of a COMM_COLL of the wrong kind.
 Frames read_frames(std::string_view file);
 
-// What a COMM_COLL's frame says that the node in its place takes over.
-struct Replaced {
-    std::uint64_t id = 0;
-    std::string_view name;
-    std::vector<std::uint64_t> ctrl, data;
-};
-Replaced read_replaced(std::string_view frame);
-
 }  // namespace weft::chakra

@@ -22,7 +22,7 @@ class NetworkCarrier : public Carrier {
   public:
     NetworkCarrier(const RunGraph& graph, std::vector<std::int32_t> npus, const Network& network,
                    CostModel cost)
-        : graph_(graph), npus_(std::move(npus)), network_(network), cost_(cost),
+        : Carrier(graph, std::move(npus)), network_(network), cost_(cost),
           paths_(network, cost, largest_message(graph), no_sets_), table_(graph.ranks(), -1),
           calendars_(network.links()), busy_(network.links()) {
         for (const auto& channel : graph.channels) {
@@ -38,24 +38,11 @@ class NetworkCarrier : public Carrier {
         paths_.deal();
     }
 
-    void send(std::uint32_t node, RunClock& clock) override {
-        book(node, npus_[graph_.channel_of(node).src], clock);
-    }
-
-    bool arrive(const RunEvent& event, RunClock& clock) override {
-        const auto at = static_cast<std::int32_t>(event.place);
-        if (at == npus_[graph_.channel_of(event.subject).dst]) return true;
-        book(event.subject, at, clock);
-        return false;
-    }
-
-    void release(std::uint32_t, RunClock&) override {}
-
     ps alone(std::uint32_t node) const override {
         const Channel& channel = graph_.channel_of(node);
         std::vector<Hold> holds;
         ps time = 0;
-        for (auto at = npus_[channel.src]; at != npus_[channel.dst];) {
+        for (auto at = source(node); at != target(node);) {
             const auto number = paths_.from(table_[channel.dst], at);
             time += time_hop(paths_.typical(number), channel.bytes, holds);
             at = paths_.end_of(number);
@@ -74,7 +61,7 @@ class NetworkCarrier : public Carrier {
         return hop(cost_, bytes, speeds_, holds);
     }
 
-    void book(std::uint32_t node, std::int32_t at, RunClock& clock) {
+    void forward(std::uint32_t node, std::int32_t at, RunClock& clock) override {
         const Channel& channel = graph_.channel_of(node);
         const auto number = paths_.from(table_[channel.dst], at);
         const auto links = paths_.take(number);
@@ -87,8 +74,6 @@ class NetworkCarrier : public Carrier {
         for (std::size_t k = 0; k < links.size(); ++k) busy_[links[k]] += holds_[k].length;
     }
 
-    const RunGraph& graph_;
-    const std::vector<std::int32_t> npus_;
     const Network& network_;
     const CostModel cost_;
     const Rows no_sets_{};  // any NPU may relay

@@ -7,7 +7,6 @@
 
 #include "base/network.h"
 #include "traces/carrier.h"
-#include "traces/run_graph.h"
 
 namespace weft {
 

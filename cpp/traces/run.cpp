@@ -1,6 +1,7 @@
 #include "traces/run.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <queue>
@@ -42,13 +43,10 @@ class TraceRun {
         out_.end.assign(graph.size(), -1);
         out_.cause.assign(graph.size(), no_node);
         out_.finish.assign(graph.ranks(), 0);
-        if (scale.rules == RunRules::custom) {
+        if (scale.rules == RunRules::custom)
             tables_.resize(graph.ranks());
-            return;
-        }
-        comps_.resize(graph.ranks());
-        hosts_.resize(graph.ranks());
-        if (scale.rules == RunRules::plain) sends_.resize(graph.ranks());
+        else
+            turns_.resize(graph.ranks());
     }
 
     TraceOutcome run() && {
@@ -65,7 +63,7 @@ class TraceRun {
 
   private:
     void begin(std::int32_t rank) {
-        const std::uint32_t first = graph_.firsts()[rank], last = graph_.firsts()[rank + 1];
+        const std::uint32_t first = graph_.firsts[rank], last = graph_.firsts[rank + 1];
         left_[rank] = last - first;
         const auto roots = graph_.roots_of(rank);
         ready_.assign(roots.begin(), roots.end());
@@ -93,8 +91,8 @@ class TraceRun {
         if (scale_.rules == RunRules::custom) {
             if (ready_.size() > 1) order_by_table(rank);
         } else {
-            for (auto* turns : {&comps_, &hosts_}) take_turns(rank, *turns);
-            if (scale_.rules == RunRules::plain) take_turns(rank, sends_);
+            for (const RunKind kind : {RunKind::comp, RunKind::host, RunKind::send})
+                take_turns(rank, kind);
             std::sort(ready_.begin(), ready_.end());
         }
         for (const auto node : ready_) start(node);
@@ -112,33 +110,26 @@ class TraceRun {
     }
 
     // Takes out of `ready_` what has to wait for its turn, and puts in whose turn it is.
-    void take_turns(std::int32_t rank, std::vector<Turns>& all) {
-        Turns& turns = all[rank];
+    void take_turns(std::int32_t rank, RunKind kind) {
+        Turns& turns = turns_of(rank, kind);
         std::erase_if(ready_, [&](std::uint32_t node) {
-            if (turns_of(node) != &all) return false;
+            if (graph_.kind[node] != kind || !waits_its_turn(node)) return false;
             turns.waiting.push({scale_.rules == RunRules::weft ? clock_.now() : 0, node});
             return true;
         });
         if (const auto node = turns.next(); node != no_node) ready_.push_back(node);
     }
 
-    // What a node has to wait its turn for, if anything.
-    std::vector<Turns>* turns_of(std::uint32_t node) {
-        switch (graph_.kind[node]) {
-            case RunKind::comp:
-                return takes_unit(node) ? &comps_ : nullptr;
-            case RunKind::host:
-                return takes_unit(node) ? &hosts_ : nullptr;
-            case RunKind::send:
-                return scale_.rules == RunRules::plain ? &sends_ : nullptr;
-            default:
-                return nullptr;
-        }
+    Turns& turns_of(std::int32_t rank, RunKind kind) {
+        return turns_[rank][static_cast<std::size_t>(kind)];
     }
 
-    bool takes_unit(std::uint32_t node) const {
-        return scale_.rules == RunRules::plain ||
-               (scale_.rules == RunRules::weft && graph_.detail[node] > 0);
+    // Whether a node needs what only one of its kind and rank can have at a time.
+    bool waits_its_turn(std::uint32_t node) const {
+        const RunKind kind = graph_.kind[node];
+        if (scale_.rules == RunRules::plain) return kind != RunKind::recv;
+        return scale_.rules == RunRules::weft && graph_.detail[node] > 0 &&
+               (kind == RunKind::comp || kind == RunKind::host);
     }
 
     void start(std::uint32_t node) {
@@ -220,7 +211,7 @@ class TraceRun {
         const std::int32_t rank = graph_.rank_of(node);
         out_.end[node] = out_.finish[rank] = clock_.now();
         --left_[rank];
-        if (auto* turns = turns_of(node)) (*turns)[rank].taken = false;
+        if (waits_its_turn(node)) turns_of(rank, graph_.kind[node]).taken = false;
         ready_.clear();
         for (const auto child : graph_.children_of(node))
             if (--waits_[child] == 0) ready_.push_back(child);
@@ -233,7 +224,7 @@ class TraceRun {
     // ASTRA-sim's statistics of a rank throw if it had COMPs on the CPU; only a COMP catches that.
     void check_statistics(std::int32_t rank, std::uint32_t last) const {
         if (graph_.kind[last] != RunKind::send && graph_.kind[last] != RunKind::recv) return;
-        for (auto node = graph_.firsts()[rank]; node < graph_.firsts()[rank + 1]; ++node)
+        for (auto node = graph_.firsts[rank]; node < graph_.firsts[rank + 1]; ++node)
             if (graph_.kind[node] == RunKind::host)
                 throw std::invalid_argument(graph_.name_of(node) +
                                             " is a COMP with is_cpu_op, and the last of its rank "
@@ -268,9 +259,9 @@ class TraceRun {
     // by channel, and COMPs that end together. A COMM_RECV that is in none has its COMM_SEND here.
     std::vector<std::uint32_t> next_, head_, tail_;
     std::map<std::pair<std::int32_t, ps>, std::pair<std::uint32_t, std::uint32_t>> together_;
-    std::vector<Turns> comps_, hosts_, sends_;  // by rank
-    std::vector<IdTable> tables_;               // by rank
-    std::vector<std::uint32_t> left_;           // by rank: nodes that have not ended
+    std::vector<std::array<Turns, 4>> turns_;  // by rank, then RunKind
+    std::vector<IdTable> tables_;              // by rank
+    std::vector<std::uint32_t> left_;          // by rank: nodes that have not ended
     std::vector<std::uint32_t> ready_;
     std::uint32_t ending_ = no_node;
     TraceOutcome out_;

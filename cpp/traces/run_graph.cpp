@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 
 #include "traces/chakra_graph.h"
@@ -19,27 +20,28 @@ constexpr std::int32_t tags = 500'000'000;  // ASTRA-sim takes tags modulo this
 constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 constexpr std::uint64_t most_micros = std::uint64_t{1} << 42;  // 50 days: the clock's end
 
-[[noreturn]] void refuse(const Nodes& nodes, std::size_t node, const std::string& what) {
-    throw std::invalid_argument(chakra::node_name(nodes.id[node]) + " " + what);
-}
-
-bool has(const Nodes& nodes, std::size_t node, Known attribute) {
-    return nodes.present[node] >> attribute & 1;
+// What is wrong with a node, in pieces: texts and numbers.
+[[noreturn]] void refuse(const Nodes& nodes, std::size_t node, const auto&... what) {
+    std::ostringstream words;
+    (words << chakra::node_name(nodes.id[node]) << " " << ... << what);
+    throw std::invalid_argument(words.str());
 }
 
 std::int64_t required(const Nodes& nodes, std::size_t node, Known attribute) {
-    if (!has(nodes, node, attribute))
-        refuse(nodes, node, "has no " + std::string(chakra::known_attributes[attribute].name));
+    if (!nodes.has(node, attribute))
+        refuse(nodes, node, "has no ", chakra::known_attributes[attribute].name);
     return nodes.known[attribute][node];
+}
+
+bool on_cpu(const Nodes& nodes, std::size_t node) {
+    return nodes.has(node, chakra::is_cpu_op) && nodes.known[chakra::is_cpu_op][node];
 }
 
 RunKind kind_of(const Nodes& nodes, std::size_t node, RunRules rules) {
     constexpr std::int32_t metadata = 1;
     switch (nodes.type[node]) {
         case chakra::comp:
-            return has(nodes, node, chakra::is_cpu_op) && nodes.known[chakra::is_cpu_op][node]
-                       ? RunKind::host
-                       : RunKind::comp;
+            return on_cpu(nodes, node) ? RunKind::host : RunKind::comp;
         case chakra::comm_send:
             return RunKind::send;
         case chakra::comm_recv:
@@ -53,9 +55,8 @@ RunKind kind_of(const Nodes& nodes, std::size_t node, RunRules rules) {
             if (rules == RunRules::weft) return RunKind::comp;  // that takes no time
             [[fallthrough]];
         default:
-            refuse(nodes, node,
-                   "is of type " + std::to_string(nodes.type[node]) +
-                       "; expected COMP (4), COMM_SEND (5) or COMM_RECV (6)");
+            refuse(nodes, node, "is of type ", nodes.type[node],
+                   "; expected COMP (4), COMM_SEND (5) or COMM_RECV (6)");
     }
 }
 
@@ -63,14 +64,13 @@ RunKind kind_of(const Nodes& nodes, std::size_t node, RunRules rules) {
 class Packer {
   public:
     Packer(const Nodes& nodes, std::int32_t rank, std::int32_t ranks, RunRules rules)
-        : nodes_(nodes), rank_(rank), ranks_(ranks), rules_(rules), index_(nodes),
-          place_(nodes.size()) {}
+        : nodes_(nodes), rank_(rank), ranks_(ranks), rules_(rules), place_(nodes.size()) {}
 
-    RankNodes pack() && {
+    RankNodes pack(const chakra::Waiting& waiting) && {
         order();
         out_.kind.reserve(place_.size());
         for (const auto node : sorted_) add(node);
-        link();
+        link(waiting);
         if (rules_ == RunRules::custom)
             order_as_astra_sim();
         else
@@ -102,9 +102,8 @@ class Packer {
         }
         const bool timed = nodes_.type[node] == chakra::comp;
         if (timed && nodes_.duration[node] > most_micros)
-            refuse(nodes_, node,
-                   "takes " + std::to_string(nodes_.duration[node]) + " us; expected " +
-                       std::to_string(most_micros) + " at most");
+            refuse(nodes_, node, "takes ", nodes_.duration[node], " us; expected ", most_micros,
+                   " at most");
         out_.amount.push_back(timed ? static_cast<std::int64_t>(nodes_.duration[node]) : 0);
         out_.peer.push_back(0);
         out_.tag.push_back(0);
@@ -115,23 +114,17 @@ class Packer {
         const auto bytes = required(nodes_, node, chakra::comm_size);
         const auto tag = required(nodes_, node, chakra::comm_tag);
         if (peer < 0 || peer >= ranks_)
-            refuse(nodes_, node,
-                   "names rank " + std::to_string(peer) + ", but ranks are 0 to " +
-                       std::to_string(ranks_ - 1));
+            refuse(nodes_, node, "names rank ", peer, ", but ranks are 0 to ", ranks_ - 1);
         if (peer == rank_) refuse(nodes_, node, "is a message from its rank to itself");
         if (bytes < 1 || bytes > most_bytes)
-            refuse(nodes_, node,
-                   "moves " + std::to_string(bytes) + " B; expected 1 to " +
-                       std::to_string(most_bytes));
+            refuse(nodes_, node, "moves ", bytes, " B; expected 1 to ", most_bytes);
         if (tag < std::numeric_limits<std::int32_t>::min() ||
             tag > std::numeric_limits<std::uint32_t>::max())
-            refuse(nodes_, node, "has tag " + std::to_string(tag) + "; expected 32 bits");
+            refuse(nodes_, node, "has tag ", tag, "; expected 32 bits");
         const auto tag_taken = static_cast<std::int32_t>(tag) % tags;
         if (tag_taken < 0 && rules_ != RunRules::weft)
-            refuse(nodes_, node,
-                   "has tag " + std::to_string(tag) +
-                       ", which is below 0 as one of 32 "
-                       "bits; ASTRA-sim aborts");
+            refuse(nodes_, node, "has tag ", tag,
+                   ", which is below 0 as one of 32 bits; ASTRA-sim aborts");
         if (rules_ == RunRules::plain) check_plain(node, sends);
         out_.amount.push_back(bytes);
         out_.peer.push_back(static_cast<std::int32_t>(peer));
@@ -140,45 +133,34 @@ class Packer {
 
     void check_plain(std::size_t node, bool sends) const {
         const Known own = sends ? chakra::comm_src : chakra::comm_dst;
-        if (has(nodes_, node, own) && nodes_.known[own][node] != rank_)
-            refuse(nodes_, node,
-                   "has " + std::string(chakra::known_attributes[own].name) + " " +
-                       std::to_string(nodes_.known[own][node]) + " in the trace of rank " +
-                       std::to_string(rank_) + "; ASTRA-sim aborts");
-        if (has(nodes_, node, chakra::is_cpu_op) && nodes_.known[chakra::is_cpu_op][node])
+        if (nodes_.has(node, own) && nodes_.known[own][node] != rank_)
+            refuse(nodes_, node, "has ", chakra::known_attributes[own].name, " ",
+                   nodes_.known[own][node], " in the trace of rank ", rank_, "; ASTRA-sim aborts");
+        if (on_cpu(nodes_, node))
             refuse(nodes_, node, "is a message with is_cpu_op; ASTRA-sim aborts");
     }
 
-    void link() {
-        const std::size_t count = nodes_.size();
-        out_.waits.assign(count, 0);
-        out_.offsets.assign(count + 1, 0);
-        const auto each = [&](auto visit) {
-            for (std::size_t node = 0; node < count; ++node)
-                chakra::each_wait(nodes_, node, [&](std::uint64_t id) {
-                    visit(place_[index_[id]], place_[node]);
-                });
-        };
-        each([&](std::uint32_t before, std::uint32_t after) {
-            ++out_.offsets[before + 1];
-            ++out_.waits[after];
-        });
-        std::partial_sum(out_.offsets.begin(), out_.offsets.end(), out_.offsets.begin());
-        out_.children.resize(out_.offsets.back());
-        std::vector<std::uint32_t> next(out_.offsets.begin(), out_.offsets.end() - 1);
-        each([&](std::uint32_t before, std::uint32_t after) {
-            out_.children[next[before]++] = after;
-        });
+    void link(const chakra::Waiting& waiting) {
+        out_.waits.assign(place_.size(), 0);
+        out_.offsets.assign(1, 0);
+        out_.children.reserve(waiting.items.size());
+        for (const auto node : sorted_) {
+            for (const auto after : waiting[node]) {
+                out_.children.push_back(place_[after]);
+                ++out_.waits[place_[after]];
+            }
+            out_.offsets.push_back(static_cast<std::uint32_t>(out_.children.size()));
+        }
     }
 
     // What ASTRA-sim does while it reads a file: a table of the nodes, and of each one's children.
     void order_as_astra_sim() {
+        const chakra::Index index(nodes_);
         IdTable all;
         for (std::size_t node = 0; node < nodes_.size(); ++node) {
             IdTable parents;
             for (const auto* waits : {&nodes_.data, &nodes_.ctrl})
-                for (auto k = waits->offsets[node]; k < waits->offsets[node + 1]; ++k)
-                    parents.emplace(waits->ids[k], place_[index_[waits->ids[k]]]);
+                for (const auto id : (*waits)[node]) parents.emplace(id, place_[index[id]]);
             all.emplace(nodes_.id[node], place_[node]);
             for (const auto& parent : parents) all.insert(parent);
         }
@@ -200,7 +182,6 @@ class Packer {
     const Nodes& nodes_;
     std::int32_t rank_, ranks_;
     RunRules rules_;
-    chakra::Index index_;
     std::vector<std::uint32_t> sorted_, place_;  // by id: place in the file; and back
     RankNodes out_;
 };
@@ -242,17 +223,17 @@ class ChannelNumbers {
 }  // namespace
 
 RankNodes pack_rank(const Nodes& nodes, std::int32_t rank, std::int32_t ranks, RunRules rules) {
-    chakra::check_nodes(nodes);
+    const chakra::Waiting waiting = chakra::check_nodes(nodes);
     if (nodes.size() == 0 && rules != RunRules::weft)
         throw std::invalid_argument(
             "has no node; ASTRA-sim wants one on every rank, such as a COMP");
     if (nodes.size() >= no_node)
         throw std::invalid_argument("has more nodes than a run can number");
-    return Packer(nodes, rank, ranks, rules).pack();
+    return Packer(nodes, rank, ranks, rules).pack(waiting);
 }
 
 RunGraph::RunGraph(std::span<RankNodes*> parts)
-    : firsts_{0}, ids_(parts.size()), roots_(parts.size()), offsets_{0} {
+    : firsts{0}, ids_(parts.size()), roots_(parts.size()), offsets_{0} {
     const std::size_t messages = reserve(parts);
     ChannelNumbers numbers(channels, messages);
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -292,7 +273,7 @@ std::size_t RunGraph::reserve(std::span<RankNodes* const> parts) {
 }
 
 void RunGraph::append(std::int32_t rank, RankNodes&& part) {
-    const std::uint32_t first = firsts_.back(), before = offsets_.back();
+    const std::uint32_t first = firsts.back(), before = offsets_.back();
     kind.insert(kind.end(), part.kind.begin(), part.kind.end());
     waits.insert(waits.end(), part.waits.begin(), part.waits.end());
     for (std::size_t node = 1; node <= part.size(); ++node)
@@ -301,28 +282,25 @@ void RunGraph::append(std::int32_t rank, RankNodes&& part) {
     ids_[rank] = std::move(part.id);
     for (auto& root : part.roots) root += first;
     roots_[rank] = std::move(part.roots);
-    firsts_.push_back(first + static_cast<std::uint32_t>(part.size()));
+    firsts.push_back(first + static_cast<std::uint32_t>(part.size()));
 }
 
 std::int32_t RunGraph::rank_of(std::uint32_t node) const {
-    const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), node);
-    return static_cast<std::int32_t>(after - firsts_.begin()) - 1;
+    const auto after = std::upper_bound(firsts.begin(), firsts.end(), node);
+    return static_cast<std::int32_t>(after - firsts.begin()) - 1;
 }
 
 std::uint64_t RunGraph::id_on(std::int32_t rank, std::uint32_t node) const {
-    const std::uint32_t place = node - firsts_[rank];
+    const std::uint32_t place = node - firsts[rank];
     return ids_[rank].empty() ? place : ids_[rank][place];
 }
 
 std::vector<std::uint64_t> RunGraph::ids() const {
-    std::vector<std::uint64_t> all(size());
-    for (std::int32_t rank = 0; rank < ranks(); ++rank) {
-        const auto begin = all.begin() + firsts_[rank], end = all.begin() + firsts_[rank + 1];
-        if (ids_[rank].empty())
-            std::iota(begin, end, std::uint64_t{0});
-        else
-            std::copy(ids_[rank].begin(), ids_[rank].end(), begin);
-    }
+    std::vector<std::uint64_t> all;
+    all.reserve(size());
+    for (std::int32_t rank = 0; rank < ranks(); ++rank)
+        for (auto node = firsts[rank]; node < firsts[rank + 1]; ++node)
+            all.push_back(id_on(rank, node));
     return all;
 }
 

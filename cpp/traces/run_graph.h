@@ -60,8 +60,6 @@ class RunGraph {
 
     std::int32_t ranks() const { return static_cast<std::int32_t>(ids_.size()); }
     std::uint32_t size() const { return static_cast<std::uint32_t>(kind.size()); }
-    // The first node of each rank; at the end how many nodes there are.
-    std::span<const std::uint32_t> firsts() const { return firsts_; }
     std::int32_t rank_of(std::uint32_t node) const;
     std::uint64_t id_of(std::uint32_t node) const { return id_on(rank_of(node), node); }
     std::uint64_t id_on(std::int32_t rank, std::uint32_t node) const;
@@ -73,6 +71,7 @@ class RunGraph {
     std::span<const std::uint32_t> roots_of(std::int32_t rank) const { return roots_[rank]; }
     const Channel& channel_of(std::uint32_t node) const { return channels[detail[node]]; }
 
+    std::vector<std::uint32_t> firsts;  // of each rank; at the end how many nodes there are
     std::vector<RunKind> kind;
     std::vector<std::uint32_t> waits;
     std::vector<std::int64_t> detail;  // microseconds of a COMP, channel of a message
@@ -82,7 +81,6 @@ class RunGraph {
     std::size_t reserve(std::span<RankNodes* const> parts);
     void append(std::int32_t rank, RankNodes&& part);
 
-    std::vector<std::uint32_t> firsts_;
     std::vector<std::vector<std::uint64_t>> ids_;
     std::vector<std::vector<std::uint32_t>> roots_;
     std::vector<std::uint32_t> offsets_, children_;

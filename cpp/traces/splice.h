@@ -24,7 +24,7 @@ struct Share {
     std::vector<Step> steps;
     Waits data, ctrl;  // nodes each waits for
     // The nodes after which this rank has all it must have, and has read all it had to give.
-    std::vector<std::int32_t> last;
+    std::vector<std::uint64_t> last;
 
     // How many ids a copy takes.
     std::uint64_t ids(bool member) const { return steps.size() + (member ? 1 : 0); }

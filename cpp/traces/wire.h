@@ -88,8 +88,14 @@ class Reader {
         return static_cast<std::uint32_t>(value);
     }
 
-    std::uint32_t fixed32() { return fixed<std::uint32_t>(); }
-    std::uint64_t fixed64() { return fixed<std::uint64_t>(); }
+    template <class T>
+    T fixed() {
+        if (left() < sizeof(T)) fail("the file ends inside a number");
+        T value;
+        std::memcpy(&value, at_, sizeof(T));
+        at_ += sizeof(T);
+        return value;
+    }
 
     std::string_view text() {
         const char* at = at_;
@@ -115,37 +121,22 @@ class Reader {
 
     // Passes over the value of a field nobody asked for.
     void skip(std::uint32_t tag, int depth = 0) {
-        switch (tag & 7) {
-            case Type::varint:
-                varint();
-                return;
-            case Type::fixed64:
-                fixed64();
-                return;
-            case Type::bytes:
-                text();
-                return;
-            case Type::fixed32:
-                fixed32();
-                return;
-            case Type::group:
-                skip_group(tag, depth);
-                return;
-            default:
-                fail("this is no field of a message");
-        }
+        const std::uint32_t type = tag & 7;
+        if (type == Type::varint)
+            varint();
+        else if (type == Type::fixed64)
+            fixed<std::uint64_t>();
+        else if (type == Type::bytes)
+            text();
+        else if (type == Type::fixed32)
+            fixed<std::uint32_t>();
+        else if (type == Type::group)
+            skip_group(tag, depth);
+        else
+            fail("this is no field of a message");
     }
 
   private:
-    template <class T>
-    T fixed() {
-        if (left() < sizeof(T)) fail("the file ends inside a number");
-        T value;
-        std::memcpy(&value, at_, sizeof(T));
-        at_ += sizeof(T);
-        return value;
-    }
-
     void skip_group(std::uint32_t open, int depth) {
         if (depth == 100) fail("groups are nested too deeply");
         const std::uint32_t close = (open & ~7u) | group_end;

@@ -40,13 +40,22 @@ class ChakraNodes:
 
     def __init__(self, *, id: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], type: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ctrl_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ctrl: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], data_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], duration: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], present: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], comm_src: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_dst: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_size: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_tag: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, msg_chunk_cnt: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, msg_chunk_idx: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, total_chunk_cnt: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, comm_type: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, is_cpu_op: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, names: Sequence[str] = [], groups: Sequence[str] = []) -> None: ...
 
-    def __len__(self) -> int: ...
-
     @property
     def id(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
 
     @property
     def type(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def start(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def duration(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+
+    @property
+    def present(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,), writable=False)]: ...
+
+    def __len__(self) -> int: ...
 
     @property
     def ctrl_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
@@ -61,13 +70,19 @@ class ChakraNodes:
     def data(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
 
     @property
-    def start(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+    def names(self) -> list[bytes]: ...
 
     @property
-    def duration(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), writable=False)]: ...
+    def groups(self) -> list[bytes]: ...
 
-    @property
-    def present(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,), writable=False)]: ...
+    def check(self) -> None: ...
+
+    def digest(self) -> int:
+        """
+        The same for nodes with equal ids (0 to n - 1), types and waits, in any order.
+        """
+
+    def first_difference(self, expected: ChakraNodes) -> str: ...
 
     @property
     def comm_src(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
@@ -95,21 +110,6 @@ class ChakraNodes:
 
     @property
     def is_cpu_op(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
-
-    @property
-    def names(self) -> list[bytes]: ...
-
-    @property
-    def groups(self) -> list[bytes]: ...
-
-    def check(self) -> None: ...
-
-    def digest(self) -> int:
-        """
-        The same for nodes with equal ids (0 to n - 1), types and waits, in any order.
-        """
-
-    def first_difference(self, expected: ChakraNodes) -> str: ...
 
 class Pace:
     def __init__(self, *, gate: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, after: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, delay: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, piece_count: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, piece_index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, pieces: int) -> None: ...
@@ -154,13 +154,13 @@ class Forwarded:
     def route(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
 
     @property
+    def lost(self) -> int: ...
+
+    @property
     def route_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
     @property
     def route_links(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
-
-    @property
-    def lost(self) -> int: ...
 
 def forward(network: Network, cost: CostModel, chunks: Chunks, src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reach: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Forwarded: ...
 
@@ -194,16 +194,16 @@ class TraceFrames:
     def tags(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
     @property
-    def group_names(self) -> list[bytes]: ...
-
-    @property
-    def group_inputs(self) -> list[bytes]: ...
-
-    @property
     def nodes(self) -> int: ...
 
     @property
     def last_id(self) -> int: ...
+
+    @property
+    def group_names(self) -> list[bytes]: ...
+
+    @property
+    def group_inputs(self) -> list[bytes]: ...
 
 def read_frames(file: bytes) -> TraceFrames: ...
 
@@ -434,7 +434,9 @@ def hop_times(cost: CostModel, bandwidth: Annotated[NDArray[numpy.int64], dict(s
     """
 
 class PeriodicTrees:
-    """The rows of each tree's first chunk; `period` is in slots."""
+    """
+    The rows of each tree's first chunk; `period` is in slots, `chunks` how many chunks each tree carries.
+    """
 
     @property
     def period(self) -> int: ...
@@ -452,8 +454,7 @@ class PeriodicTrees:
     def reduce(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None,), writable=False)]: ...
 
     @property
-    def chunks(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]:
-        """How many chunks each tree carries."""
+    def chunks(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
 def plan_periodic(network: Network, members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lag: int, chunks: int, search: Search) -> PeriodicTrees: ...
 
@@ -584,13 +585,13 @@ class Schedule:
     def end(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
     @property
+    def time(self) -> int: ...
+
+    @property
     def route_offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
     @property
     def route_links(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
-
-    @property
-    def time(self) -> int: ...
 
 def retime(timing: Timing, rows: Transfers, chunk_bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
     """Start and end of each row."""
@@ -656,7 +657,9 @@ class TraceFault(enum.Enum):
     too_many = 4
 
 class TraceFlow:
-    """What messages carry, or at which node that cannot be said."""
+    """
+    What messages carry, or at which node that cannot be said. `offsets` are of the parts of each message.
+    """
 
     @property
     def fault(self) -> TraceFault: ...
@@ -668,8 +671,7 @@ class TraceFlow:
     def found(self) -> int: ...
 
     @property
-    def offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]:
-        """Of the parts of each message."""
+    def offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]: ...
 
     @property
     def parts(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
