@@ -131,8 +131,10 @@ class Backwards {
 
     static std::span<const Event> all_at(const std::vector<Event>& events, std::int32_t where,
                                          ps time) {
-        const auto place = [](const Event& event) { return std::tuple(event.where, event.time); };
-        return std::ranges::equal_range(events, std::tuple(where, time), {}, place);
+        const auto first = std::lower_bound(events.begin(), events.end(), Event{where, time, -1});
+        auto last = first;
+        while (last != events.end() && last->where == where && last->time == time) ++last;
+        return {first, last};
     }
 
     const Run& run_;

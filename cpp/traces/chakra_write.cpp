@@ -1,5 +1,6 @@
 #include "traces/chakra_write.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "traces/wire.h"
@@ -93,7 +94,7 @@ Prefix prefix_of(const KnownAttribute& attribute) {
 }
 
 std::string_view short_name(std::int32_t type) {
-    constexpr std::string_view names[] = {"comp", "send", "recv", "coll"};
+    static constexpr std::string_view names[] = {"comp", "send", "recv", "coll"};
     return type >= comp && type <= comm_coll ? names[type - comp] : "";
 }
 
@@ -125,10 +126,16 @@ char* put_text(char* out, std::uint32_t field, std::string_view text) {
     return out + text.size();
 }
 
+char* put_group(char* out, std::string_view name) {
+    const Attribute group{
+        std::string(group_attribute), kind_of(Base::text), {}, {}, {std::string(name)}};
+    return put_text(out, 10, attribute_message(group));
+}
+
 class NodeWriter {
   public:
     explicit NodeWriter(const Nodes& nodes) : nodes_(nodes) {
-        for (const auto& attribute : known_attributes) prefixes_.push_back(prefix_of(attribute));
+        std::ranges::transform(known_attributes, prefixes_.begin(), prefix_of);
     }
 
     // More than node i can take.
@@ -167,16 +174,12 @@ class NodeWriter {
         for (std::size_t k = 0; k < known_count; ++k)
             if (nodes_.has(i, static_cast<Known>(k)))
                 out = put_known(out, prefixes_[k], nodes_.known[k][i]);
-        if (const std::string text(group(i)); !text.empty())
-            out =
-                put_text(out, 10,
-                         attribute_message(
-                             {std::string(group_attribute), kind_of(Base::text), {}, {}, {text}}));
+        if (!group(i).empty()) out = put_group(out, group(i));
         return out;
     }
 
     const Nodes& nodes_;
-    std::vector<Prefix> prefixes_;  // by Known
+    std::array<Prefix, known_count> prefixes_;
 };
 
 }  // namespace
