@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.classical.mapping import Sends
-from weft.classical.planner import add_classical
+from weft.classical.planner import classical
 from weft.collective import PATTERNS, Chunks, Collective
 from weft.cost import CostModel
 from weft.ragged import owners, places
@@ -15,6 +15,7 @@ from weft.reachability import unreachable
 from weft.topology.model import Topology
 
 
+@classical("direct", 200, tuple(PATTERNS), "what every taker needs is sent to it alone")
 def direct(topology: Topology, demand: Collective) -> Sends:
     """A send for every chunk and every taker that does not have it, and for every part of a sum.
 
@@ -94,6 +95,3 @@ def _nearest(
     if (found < 0).any():
         raise unreachable(topology, chunks)
     return found
-
-
-add_classical("direct", direct, tuple(PATTERNS), "what every taker needs is sent to it alone", 200)

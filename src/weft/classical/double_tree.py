@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.classical.mapping import Sends
-from weft.classical.planner import ROOTED, add_classical
-from weft.classical.trees import Ranks, Trees, npus_of, serve
+from weft.classical.planner import ROOTED, classical
+from weft.classical.trees import Ranks, Trees, depths, npus_of, serve
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical(
+    "double-binary-tree", 207, ("all-reduce", *ROOTED), "two trees, sums up and then copies down"
+)
 def double_binary_tree(_topology: Topology, demand: Collective) -> Sends:
     """Sums go up the tree of their chunk, copies go down, one chunk behind the other.
 
@@ -32,6 +35,7 @@ def double_binary_tree(_topology: Topology, demand: Collective) -> Sends:
     return replace(sends, after=after)
 
 
+@classical("c-cube", 208, ("all-reduce",), "two trees, sums up while copies go down")
 def overlapped_double_tree(_topology: Topology, demand: Collective) -> Sends:
     """A root copies the sum of a chunk as soon as it has it, while later chunks come up."""
     return _up_and_down(demand, _two_trees(demand), wait=0)
@@ -76,24 +80,6 @@ def _placed(*orders: Ranks) -> Trees:
     bit = place & -place
     parent = (place ^ bit) | bit << 1
     parent = np.where(parent < n, parent, place ^ bit)
-    depth = np.zeros(n, dtype=np.int64)
-    for p in np.argsort(-bit, kind="stable"):
-        depth[place[p]] = depth[parent[p]] + 1
-    trees = [Trees.of(0, depth[1:] - 1, order[parent], order[place]) for order in orders]
+    depth = depths(np.append(-1, parent))[1:]
+    trees = [Trees.of((0, depth - 1, order[parent], order[place])) for order in orders]
     return Trees.side_by_side(trees, 1)
-
-
-add_classical(
-    "double-binary-tree",
-    double_binary_tree,
-    ("all-reduce", *ROOTED),
-    "two trees, sums up and then copies down",
-    207,
-)
-add_classical(
-    "c-cube",
-    overlapped_double_tree,
-    ("all-reduce",),
-    "two trees, sums up while copies go down",
-    208,
-)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,7 @@ _MOST_PAIRS, _MOST_PAIRS_SWITCHED = 1 << 17, 1 << 14
 _PATIENCE = 2  # numbers of chunks in a row that may bring nothing
 
 Floats = NDArray[np.float64]
+P = TypeVar("P", bound=Produce)
 
 
 class Classical(Planner):
@@ -115,11 +118,14 @@ def _below(problem: Problem, best: Algorithm | None) -> int:
     return best.time if _pairs(problem) <= _FEW_PAIRS else round(best.time / WORTH)
 
 
-def add_classical(
-    name: str, sends: Produce, kinds: tuple[str, ...], summary: str, rank: int
-) -> None:
-    """Put a classical algorithm in the table of planners; tables show them in order of rank."""
-    add(Classical(name, sends, kinds, summary, rank))
+def classical(name: str, rank: int, kinds: tuple[str, ...], summary: str) -> Callable[[P], P]:
+    """Put what a function sends in the table of planners; tables show them in order of rank."""
+
+    def put(sends: P) -> P:
+        add(Classical(name, sends, kinds, summary, rank))
+        return sends
+
+    return put
 
 
 @dataclass

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, RepairedExchange, RepairedRows, SymmetricRows, Timing
+from weft.algorithm.durations import held, over_links
 from weft.algorithm.repaired import missing_deliveries
 from weft.algorithm.repaired_exchange import demand_chunks, lost_chunks
 from weft.collective import Chunks, Collective
@@ -113,11 +114,9 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     base, time = _of_whole(problem, "all-gather")
     lost = missing_deliveries(base, topology, pieces)
     check_fits(f"repairing {demand.kind} on {topology.name}", len(lost) * _BYTES_A_DELIVERY)
-    push = _core.serialization(demand.largest_chunk, topology.bandwidth)
-    duration = push + topology.latency
+    duration = over_links(topology, demand.largest_chunk)
     if time + len(lost) * int(duration.max(initial=0)) >= CLOCK_PS:
         return None
-    hold = duration if problem.cost.latency_model == "blocking" else push
     rank = np.zeros(npus, dtype=np.int64)
     rank[topology.members] = np.arange(len(topology.members))
     piece, npu = np.divmod(lost, npus)
@@ -129,7 +128,7 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     patch = _core.complete(
         topology.core,
         _core.Rows(offsets=offsets, items=chunk[order]),
-        hold,
+        held(topology, problem.cost, demand.largest_chunk),
         duration,
         time,
         problem.progress,
@@ -170,9 +169,7 @@ def _repaired_exchange(problem: Problem) -> RepairedExchange | None:
 
 def _busiest_end(topology: Topology, chunks: Chunks, cost: CostModel) -> int:
     """How long some NPU must take to send what it has, or to receive what it gets: picoseconds."""
-    hold = _core.serialization(int(chunks.bytes.min()), topology.bandwidth)
-    if cost.latency_model == "blocking":
-        hold += topology.latency
+    hold = held(topology, cost, int(chunks.bytes.min()))
     slowest = []
     for ends, links in ((chunks.pre, topology.src), (chunks.post, topology.dst)):
         rate = np.bincount(links, weights=1 / np.maximum(hold, 1), minlength=topology.npus)
