@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.bounds.classes import ChunkClasses
-from weft.bounds.gates import time_through
+from weft.bounds.lengths import Carriers
 from weft.bounds.nodes import Proof
 from weft.bounds.sweeps import sweep_of_sets
 from weft.cost import CostModel
@@ -81,7 +81,7 @@ def bound_of_cut(
     if chunks == 0:
         return 0, 0
     total = float(classes.bytes[crossing].sum())
-    whole, ideal = time_through(topology, links, cost, classes, chunks, total)
+    whole, ideal = Carriers.of(topology, classes, cost).time_through(links, chunks, total)
     way = _way_besides(topology, classes, cost, crossing, inside, links, classes.smallest)
     shortest = _way_besides(topology, classes, cost, crossing, inside, links, 0)
     return whole + way, ideal + shortest
@@ -104,9 +104,8 @@ def _way_besides(
     tails, heads = (np.unique(ends[links]) for ends in (topology.src, topology.dst))
     if max(tails[-1], heads[-1]) >= topology.npus or max(len(tails), len(heads)) > _MOST_ENDS:
         return 0
-    way = 0
     takers = _shared(classes, classes.post[crossing])
-    way += _farthest(topology, cost, size, heads, takers[~inside[takers]], backwards=False)
+    way = _farthest(topology, cost, size, heads, takers[~inside[takers]], backwards=False)
     if classes.reduce[crossing].all():
         givers = _shared(classes, classes.pre[crossing])
         way += _farthest(topology, cost, size, tails, givers[inside[givers]], backwards=True)

@@ -52,13 +52,12 @@ def symmetric_bounds(
     """What one NPU's sends prove, and then the links of one dimension after the other."""
     classes = _sends_of(demand, _slowest(topology, demand))
     yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes, 0)
-    links = Carriers(topology, cost, classes.smallest, classes.largest)
+    links = Carriers.of(topology, classes, cost)
     sizes = _sizes(demand)
     chunks = int((sizes > 0).sum())
     whole = topology.whole or topology
     left = _left_of(whole, topology)
-    before = Carriers(whole, cost, classes.smallest, classes.largest)
-    for lengths in _lengths(whole, before):
+    for lengths in _lengths(whole, Carriers.of(whole, classes, cost)):
         away = _distances_in_all(whole, lengths)
         gone = [
             _distances_from_removed(topology, demand, lengths, each) for each in (sizes, sizes > 0)

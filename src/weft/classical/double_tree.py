@@ -26,13 +26,14 @@ def double_binary_tree(_topology: Topology, demand: Collective) -> Sends:
     if demand.kind != "all-reduce":
         return serve(demand, chunk % 2, trees, trees)
     sends = _up_and_down(demand, trees, wait=len(chunk) // 2)
-    after = np.full(len(sends), -1, dtype=np.int64)
+    waits = np.zeros(len(sends), dtype=np.int64)
     for tree, root in enumerate(_roots(demand, trees)):
         mine = sends.chunk % 2 == tree
         last = sends.chunk[mine].max(initial=0)
         brings_last = sends.reduce & (sends.dst == root) & (sends.chunk == last)
-        after[mine & ~sends.reduce & (sends.src == root)] = np.flatnonzero(brings_last)[-1:]
-    return replace(sends, after=after)
+        begins = np.flatnonzero(mine & ~sends.reduce & (sends.src == root))
+        waits[begins] = np.flatnonzero(brings_last)[-1:] - begins
+    return replace(sends, waits=waits)
 
 
 @classical("c-cube", 208, ("all-reduce",), "two trees, sums up while copies go down")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.classical.mapping import Produce, mapped, unmapped
+from weft.classical.mapping import Produce, untimed
 from weft.classical.size import rows_of
 from weft.engine import simulate
 from weft.errors import UnreachableError
@@ -74,7 +74,11 @@ class Classical(Planner):
         return f"does not know {strange[0]}; it does {', '.join(self.kinds)}"
 
     def plan(self, problem: Problem) -> Algorithm:
-        return mapped(self.name, self.sends, problem.topology, problem.demands, problem.cost)
+        return simulate(self.untimed(problem), problem.topology, problem.cost).timed()
+
+    def untimed(self, problem: Problem) -> Algorithm:
+        """What is sent, before it has times."""
+        return untimed(self.name, self.sends, problem.topology, problem.demands)
 
     def rows(self, problem: Problem) -> int:
         return rows_of(self.sends, problem.topology, problem.demands)
@@ -219,27 +223,26 @@ class _Climb:
 
     def _made(self, step: Problem, left: float) -> tuple[Algorithm | None, int, int, float]:
         """The algorithm with its times, if it may be of use; bounds for it; and the work."""
-        planner, topology = self.planner, self.problem.topology
-        untimed = unmapped(planner.name, planner.sends, topology, step.demands)
-        floor, load, work = self._weighed(untimed)
+        sent = self.planner.untimed(step)
+        floor, load, work = self._weighed(sent)
         if self.below < NEVER and (floor >= self.below or work > left):
             return None, floor, load, work * _WEIGHED
-        return simulate(untimed, topology, self.problem.cost).timed(), floor, load, work
+        return simulate(sent, step.topology, step.cost).timed(), floor, load, work
 
-    def _weighed(self, untimed: Algorithm) -> tuple[int, int, float]:
+    def _weighed(self, sent: Algorithm) -> tuple[int, int, float]:
         """Bounds for an algorithm's rows, in all and by load; how much work simulation is."""
-        rows = untimed.transfers
+        rows = sent.transfers
         links = _distances(self.problem.topology)[rows.src, rows.dst].astype(np.float64)
         load, chain = (
             int(seconds * 1e12 * (1 - 1e-9))  # not exact
-            for seconds in (self._load(untimed, links), self._chain(untimed, links))
+            for seconds in (self._load(sent, links), self._chain(sent, links))
         )
         return max(load, chain), load, len(rows) + float(links.sum())
 
-    def _load(self, untimed: Algorithm, links: Floats) -> float:
+    def _load(self, sent: Algorithm, links: Floats) -> float:
         """Seconds for what leaves or enters an NPU, and for everything over all links."""
-        rows, topology = untimed.transfers, self.problem.topology
-        size = untimed.chunks.bytes[rows.chunk].astype(np.float64)
+        rows, topology = sent.transfers, self.problem.topology
+        size = sent.chunks.bytes[rows.chunk].astype(np.float64)
         rates = topology.bandwidth.astype(np.float64)
         nodes = topology.npus + topology.switches
         load = float((size * links).sum() / max(rates.sum(), 1))
@@ -249,14 +252,14 @@ class _Climb:
             load = max(load, float((moved[moved > 0] / rate[moved > 0]).max(initial=0)))
         return load
 
-    def _chain(self, untimed: Algorithm, links: Floats) -> float:
+    def _chain(self, sent: Algorithm, links: Floats) -> float:
         """Seconds for the rows of the last chunk alone, each after what it waits for."""
-        rows, topology = untimed.transfers, self.problem.topology
+        rows, topology = sent.transfers, self.problem.topology
         mine = np.flatnonzero(rows.chunk == rows.chunk[-1:])
-        size = float(untimed.chunks.bytes[rows.chunk[-1:]].sum())
+        size = float(sent.chunks.bytes[rows.chunk[-1:]].sum())
         alpha = float(topology.latency.min(initial=NEVER)) / 1e12
-        sent = size / float(topology.bandwidth.max(initial=1))
-        takes = np.where(links > 0, links * alpha + sent, 0)
+        push = size / float(topology.bandwidth.max(initial=1))
+        takes = np.where(links > 0, links * alpha + push, 0)
         reads = rows.chunk if rows.src_place is None else rows.src_place
         writes = rows.chunk if rows.dst_place is None else rows.dst_place
         columns = (rows.src, reads, rows.dst, writes, rows.reduce, takes)

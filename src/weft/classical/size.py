@@ -8,7 +8,7 @@ import numpy as np
 
 from weft import _core
 from weft.classical.mapping import Produce, Sends
-from weft.collective import Chunks, Collective
+from weft.collective import Collective
 from weft.topology.model import Topology
 
 _MOST_ROWS = 1 << 23  # beyond, nobody asks how many more
@@ -17,18 +17,10 @@ _SOURCES = 32  # whose distances are taken for those of all
 
 def rows_of(sends: Produce, topology: Topology, demands: Sequence[Collective]) -> int:
     """About how many rows it has, one per hop; if there are far too many, at least how many."""
-    least = sum(_deliveries(demand.chunks) for demand in demands)
+    least = sum(int(demand.chunks.receives.sum()) for demand in demands)
     if least > _MOST_ROWS:
         return least
     return sum(_hops(topology, sends(topology, demand)) for demand in demands)
-
-
-def _deliveries(chunks: Chunks) -> int:
-    """How often something must be sent, whoever does it: no algorithm has fewer rows."""
-    before, after = chunks.set_sizes[chunks.pre], chunks.set_sizes[chunks.post]
-    adding = np.where(chunks.reduce, before - 1, 0)
-    copying = np.where(chunks.reduce, after - 1, np.maximum(after - before, 0))
-    return int((adding + copying).sum())
 
 
 def _hops(topology: Topology, sends: Sends) -> int:

@@ -33,7 +33,7 @@ def tto(topology: Topology, demand: Collective) -> Sends:
     npus = grid.npus.astype(np.int64)
     up = trees.sums(npus, tree, turn)
     down = trees.copies(npus, tree, turn + trees.rounds)
-    return replace(Sends.together([up, down]), after=_held_back(trees, len(chunk)))
+    return replace(Sends.together([up, down]), waits=_held_back(trees, len(chunk)))
 
 
 def _mesh(topology: Topology, demand: Collective) -> Grid:
@@ -103,10 +103,9 @@ def _held_back(trees: Trees, chunks: int) -> NDArray[np.int64]:
     hops on the way. Else all that leaves send would be ahead of what comes down.
     """
     edges = len(trees.tree) // TREES
-    row = np.arange(chunks * edges).reshape(chunks, edges)
+    sums = chunks * edges
     edge = np.arange(chunks)[:, None] % TREES * edges + np.arange(edges)
     inner = np.isin(trees.tree * (edges + 1) + trees.dst, trees.tree * (edges + 1) + trees.src)
     before = TREES * (trees.rounds + trees.step + 1)[edge]
     held = (np.arange(chunks)[:, None] >= before) & ~inner[edge]
-    after = np.where(held, row.size + row - before * edges, -1)
-    return np.append(after, np.full(row.size, -1))
+    return np.append(np.where(held, sums - before * edges, 0), np.zeros(sums, dtype=np.int64))

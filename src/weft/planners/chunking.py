@@ -57,9 +57,8 @@ def options(problem: Problem) -> list[Option]:
 def leaves_a_gap(problem: Problem, time: int) -> bool:
     """Whether a plan in some number of chunks that is sensible may take less than this."""
     tasks = (option.problem.task for option in options(problem))
-    if problem.task.is_symmetric:
-        return any(time > task.floor + ROUNDED for task in tasks)
-    return any(time > task.bound + ROUNDED for task in tasks)
+    least = "floor" if problem.task.is_symmetric else "bound"
+    return any(time > getattr(task, least) + ROUNDED for task in tasks)
 
 
 def _options(problem: Problem) -> Iterator[tuple[Problem, float, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,10 +59,9 @@ class Job:
     def directions(self) -> _core.Directions:
         """For the kernels, which plan for the largest chunk."""
         hold, duration = self.resources(self.demand.largest_chunk, self.demand.smallest_chunk)
-        sizes = np.array(self.moves.topology.dimensions, dtype=np.int32)
         moves = self.moves
         return _core.Directions(
-            sizes=sizes,
+            sizes=np.array(moves.topology.dimensions, dtype=np.int32),
             dimension=moves.dimension,
             step=moves.step,
             resource=moves.resource,
@@ -128,11 +128,9 @@ class Job:
 def _carried(rows: int, hold: NDArray[np.int64], duration: NDArray[np.int64]) -> int:
     """How soon so many chunks can have passed over some resources."""
     lead = duration - hold
-    low, high = 0, int((lead + hold * rows).min())
-    while low < high:
-        time = (low + high) // 2
-        if int(np.maximum((time - lead) // hold, 0).sum()) >= rows:
-            high = time
-        else:
-            low = time + 1
-    return low
+    latest = int((lead + hold * rows).min())
+
+    def passed(time: int) -> int:
+        return int(np.maximum((time - lead) // hold, 0).sum())
+
+    return bisect_left(range(latest), rows, key=passed)
