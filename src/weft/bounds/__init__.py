@@ -91,11 +91,9 @@ def lower_bound(
     topology = _within_reach(topology, chunks)
     classes = ChunkClasses.of(chunks)
     bound = Bound(0, "none", 0)
-    one_npu = topology.links + topology.nodes  # its distances are looked at in any case
+    node_budget = max(_NODE_BUDGET, topology.links + topology.nodes)  # one NPU's distances
     proofs: list[Callable[[int], Proof]] = [
-        lambda known: node_bound(
-            topology, classes, cost, enough, max(_NODE_BUDGET, one_npu), known
-        ),
+        lambda known: node_bound(topology, classes, cost, enough, node_budget, known),
         lambda _: gossip_bound(topology, classes, cost),
         lambda _: flow_bound(topology, classes, cost, enough, _FLOW_BUDGET),
         lambda known: cut_bound(topology, classes, cost, enough, _CUT_BUDGET, known),
