@@ -27,6 +27,18 @@ struct Schedule {
     ps time = never;  // when the last taker is served; never, if some cannot be
 };
 
+// Drops the rows that are not kept from columns, of which some may be empty.
+template <class... T>
+void keep_rows(const std::vector<bool>& kept, std::vector<T>&... columns) {
+    const auto keep = [&](auto& column) {
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < column.size(); ++i)
+            if (kept[i]) column[next++] = column[i];
+        column.resize(next);
+    };
+    (keep(columns), ...);
+}
+
 inline Schedule nothing_to_move() {
     Schedule nothing;
     nothing.time = 0;
