@@ -344,11 +344,6 @@ class Matcher {
 
 }  // namespace
 
-bool is_one_speed(const HopTimes& times) {
-    return std::all_of(times.duration.begin(), times.duration.end(),
-                       [&](ps duration) { return duration == times.duration.front(); });
-}
-
 Schedule match(const Hops& hops, const HopTimes& times, const Chunks& chunks,
                const MatchOptions& options, Progress& progress) {
     return hops.single_links ? Matcher<LinkPorts>(hops, times, chunks, options, progress).run()

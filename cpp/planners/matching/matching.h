@@ -5,8 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "base/hops.h"
@@ -29,8 +27,6 @@ struct MatchOptions {
     ps target = never;                    // deadline guard: see matching.cpp
     ps limit = never;                     // give up when this time is passed
 };
-
-bool is_one_speed(const HopTimes& times);
 
 // Returns a schedule without rows when cancelled.
 Schedule match(const Hops& hops, const HopTimes& times, const Chunks& chunks,

@@ -16,7 +16,8 @@ class Attempts {
              const Search& search)
         : network_(network), hops_(hops), times_(times), chunks_(chunks), bound_(search.goal),
           threads_(search.threads), seed_(search.seed), progress_(search.progress),
-          one_speed_(is_one_speed(times)) {}
+          one_speed_(std::ranges::all_of(
+              times.duration, [&](ps duration) { return duration == times.duration.front(); })) {}
 
     Schedule run() {
         // Keeping the order of hops is kind to caches; with one speed it hardly matters.
@@ -58,10 +59,7 @@ class Attempts {
             any = true;
         }
         if (!any) return;
-        for (auto& option : options) {
-            option.alone = true;
-            option.limit = best_.time - 1;
-        }
+        for (auto& option : options) option.alone = true;
         keep_best_of(options);
     }
     bool can_be_alone(std::int32_t chunk) {
@@ -86,7 +84,6 @@ class Attempts {
             patient_.holds[hop].length = times_.duration[hop];
         option.patient = true;
         option.alone = best_options_.alone;
-        option.limit = best_.time - 1;
         keep_best_of({option});
     }
     bool can_wait() const {
@@ -104,7 +101,6 @@ class Attempts {
         for (auto& option : tries) {
             option.seed = random();
             option.shuffle = true;
-            option.limit = best_.time - 1;
         }
         keep_best_of(tries);
     }
@@ -123,7 +119,6 @@ class Attempts {
                 option.alone = best_options_.alone;
                 option.regions = regions;
                 option.strict = strict;
-                option.limit = best_.time - 1;
                 divided.push_back(std::move(option));
             }
         };
@@ -149,7 +144,6 @@ class Attempts {
         for (auto option : bases)
             for (int step = 0; step < steps; step += is_large() ? steps / 2 : 1) {
                 option.target = bound_ + (best_.time - bound_) / steps * step;
-                option.limit = best_.time - 1;
                 guarded.push_back(option);
             }
         keep_best_of(guarded);
@@ -176,7 +170,8 @@ class Attempts {
     // Runs every option set and keeps the best schedule: the shortest, then the first in order.
     // Once one meets the bound, those behind it cannot win and are skipped; so that nothing
     // depends on which of them ran, none counts for less than the bound.
-    void keep_best_of(const std::vector<MatchOptions>& options) {
+    void keep_best_of(std::vector<MatchOptions> options) {
+        for (auto& option : options) option.limit = best_.time - 1;
         progress_.begin(static_cast<std::int64_t>(options.size()) * deliveries());
         std::vector<Schedule> found(options.size());
         std::atomic<std::size_t> met{options.size()};

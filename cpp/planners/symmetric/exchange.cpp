@@ -1,7 +1,6 @@
 // All-to-All from NPU 0: each chunk is a number of steps along each dimension, in any order. When
 // a resource is free it carries the chunk that has the farthest still to go.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <queue>

@@ -1,6 +1,7 @@
 #include "planners/unicast/path_schedule.h"
 
 #include <bit>
+#include <tuple>
 
 #include "base/ports.h"
 #include "base/random.h"
@@ -148,12 +149,8 @@ class PathScheduler {
     // Hops compete for links: those first whose busiest link has most to carry still, since a
     // link that idles while others have less left to do makes the end later.
     void sort_ready() {
-        struct Turn {
-            double left;
-            int level;
-            std::int32_t rotation, hop;
-        };
-        std::vector<Turn> turns;
+        // Whoever has more left, then whoever is on a higher level, comes first.
+        std::vector<std::tuple<double, int, std::int32_t, std::int32_t>> turns;
         const auto npus = hops_.out.size();
         for (auto hop : ready_) {
             if (ports_.blocked_at(hop, now_, times_of(waiting_.front(hop))) >= 0) {
@@ -164,17 +161,12 @@ class PathScheduler {
             for (auto bundle : hops_.steps[hop])
                 most = std::max(most, static_cast<double>(left_[bundle]) /
                                           static_cast<double>(hops_.bundles[bundle].size()));
-            turns.push_back({most, waiting_.top_level(hop),
-                             (hops_.dst[hop] - hops_.src[hop] + npus) % npus, hop});
+            turns.emplace_back(-most, -waiting_.top_level(hop),
+                               (hops_.dst[hop] - hops_.src[hop] + npus) % npus, hop);
         }
-        std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
-            if (a.left != b.left) return a.left > b.left;
-            if (a.level != b.level) return a.level > b.level;
-            if (a.rotation != b.rotation) return a.rotation < b.rotation;
-            return a.hop < b.hop;
-        });
+        std::sort(turns.begin(), turns.end());
         ready_.clear();
-        for (const auto& turn : turns) ready_.push_back(turn.hop);
+        for (const auto& turn : turns) ready_.push_back(std::get<3>(turn));
     }
 
     void start(std::int32_t hop) {

@@ -25,6 +25,7 @@ _VISITS_A_SWEEP = 70  # of each link, at the least
 _VISITS_A_FLOW = 1000  # on networks so large that it matters: as many as they are deep, or more
 _MOST_ENDS = 64  # of the links of a cut, for which distances are worth their time
 
+Leg = tuple[NDArray[np.int32], NDArray[np.int32], bool]  # ends of links, NPUs, backwards?
 Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, supply, sinks
 
 
@@ -82,34 +83,33 @@ def bound_of_cut(
         return 0, 0
     total = float(classes.bytes[crossing].sum())
     whole, ideal = Carriers.of(topology, classes, cost).time_through(links, chunks, total)
-    way = _way_besides(topology, classes, cost, crossing, inside, links, classes.smallest)
-    shortest = _way_besides(topology, classes, cost, crossing, inside, links, 0)
+    legs = list(_legs(topology, classes, crossing, inside, links))
+    way, shortest = (
+        sum(_farthest(topology, cost, size, *leg) for leg in legs) for size in (classes.smallest, 0)
+    )
     return whole + way, ideal + shortest
 
 
-def _way_besides(
+def _legs(
     topology: Topology,
     classes: ChunkClasses,
-    cost: CostModel,
     crossing: NDArray[np.bool_],
     inside: NDArray[np.bool_],
     links: NDArray[np.intp],
-    size: int,
-) -> int:
-    """What every chunk has to go besides crossing, in picoseconds, for chunks of `size` bytes.
+) -> Iterator[Leg]:
+    """What every chunk has to go besides crossing.
 
     Each reaches its farthest taker outside after it has crossed, by whatever link; the part of a
     sum that comes from the farthest contributor inside has to get to the cut first.
     """
     tails, heads = (np.unique(ends[links]) for ends in (topology.src, topology.dst))
     if max(tails[-1], heads[-1]) >= topology.npus or max(len(tails), len(heads)) > _MOST_ENDS:
-        return 0
+        return
     takers = _shared(classes, classes.post[crossing])
-    way = _farthest(topology, cost, size, heads, takers[~inside[takers]], backwards=False)
+    yield heads, takers[~inside[takers]], False
     if classes.reduce[crossing].all():
         givers = _shared(classes, classes.pre[crossing])
-        way += _farthest(topology, cost, size, tails, givers[inside[givers]], backwards=True)
-    return way
+        yield tails, givers[inside[givers]], True
 
 
 def _shared(classes: ChunkClasses, sets: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -123,7 +123,6 @@ def _farthest(
     size: int,
     ends: NDArray[np.int32],
     npus: NDArray[np.int32],
-    *,
     backwards: bool,
 ) -> int:
     """How far the farthest of `npus` is from the nearest of `ends`."""

@@ -56,9 +56,11 @@ def symmetric_bounds(
     sizes = _sizes(demand)
     chunks = int((sizes > 0).sum())
     whole = topology.whole or topology
+    everyone = np.arange(whole.npus)
     left = _left_of(whole, topology)
     for lengths in _lengths(whole, Carriers.of(whole, classes, cost)):
-        away = _distances_in_all(whole, lengths)
+        # From one NPU to all others; from all others to one, it is the same sum.
+        away = _distances(whole, lengths, [0], everyone, np.ones_like(everyone))
         gone = [
             _distances_from_removed(topology, demand, lengths, each) for each in (sizes, sizes > 0)
         ]
@@ -113,12 +115,6 @@ def _left_of(whole: Topology, topology: Topology) -> NDArray[np.bool_]:
     """Which links of a network before failures are still there, in the same order."""
     before, now = (each.src.astype(np.int64) * each.nodes + each.dst for each in (whole, topology))
     return np.isin(before, now)
-
-
-def _distances_in_all(whole: Topology, lengths: Lengths) -> float:
-    """From one NPU to all others; from all others to one, it is the same sum."""
-    once = np.ones(whole.npus, dtype=np.int64)
-    return _distances(whole, lengths, [0], np.arange(whole.npus), once)
 
 
 def _distances_from_removed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.classical.mapping import Sends
 from weft.classical.planner import ROOTED, classical
@@ -27,7 +26,8 @@ def double_binary_tree(_topology: Topology, demand: Collective) -> Sends:
         return serve(demand, chunk % 2, trees, trees)
     sends = _up_and_down(demand, trees, wait=len(chunk) // 2)
     waits = np.zeros(len(sends), dtype=np.int64)
-    for tree, root in enumerate(_roots(demand, trees)):
+    roots = npus_of(demand)[trees.src[trees.step == 0]]  # a root has one child
+    for tree, root in enumerate(roots):
         mine = sends.chunk % 2 == tree
         last = sends.chunk[mine].max(initial=0)
         brings_last = sends.reduce & (sends.dst == root) & (sends.chunk == last)
@@ -48,12 +48,6 @@ def _up_and_down(demand: Collective, trees: Trees, wait: int) -> Sends:
     up = trees.sums(group, chunk % 2, chunk // 2)
     down = trees.copies(group, chunk % 2, chunk // 2 + trees.rounds + wait)
     return Sends.together([up, down])
-
-
-def _roots(demand: Collective, trees: Trees) -> NDArray[np.int64]:
-    """The root's NPU of each tree; it has one child."""
-    roots: NDArray[np.int64] = npus_of(demand)[trees.src[trees.step == 0]]
-    return roots
 
 
 def _two_trees(demand: Collective) -> Trees:

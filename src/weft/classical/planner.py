@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.classical.mapping import Produce, untimed
-from weft.classical.size import rows_of
+from weft.classical.mapping import Produce, Sends, untimed
 from weft.engine import simulate
 from weft.errors import UnreachableError
 from weft.planners.chunking import WORTH, ladders
@@ -35,6 +34,8 @@ _HOPE = 1.5  # up to so many, what could only get so near to the best is still f
 # Beyond so many no classical algorithm is looked at; behind switches, where every NPU sees many
 # others, some take long to find out what they send.
 _MOST_PAIRS, _MOST_PAIRS_SWITCHED = 1 << 17, 1 << 14
+_MOST_ROWS = 1 << 23  # beyond, nobody asks how many more
+_SOURCES = 32  # whose distances are taken for those of all
 _PATIENCE = 2  # numbers of chunks in a row that may bring nothing
 
 Floats = NDArray[np.float64]
@@ -81,7 +82,12 @@ class Classical(Planner):
         return untimed(self.name, self.sends, problem.topology, problem.demands)
 
     def rows(self, problem: Problem) -> int:
-        return rows_of(self.sends, problem.topology, problem.demands)
+        """About one for each hop; where there would be far too many, what there is at least."""
+        least = sum(int(demand.chunks.receives.sum()) for demand in problem.demands)
+        if least > _MOST_ROWS:
+            return least
+        network = problem.topology
+        return sum(_hops(network, self.sends(network, demand)) for demand in problem.demands)
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """Few chunks first, then more, until more bring nothing.
@@ -281,3 +287,16 @@ def _distances(topology: Topology) -> NDArray[np.int32]:
     for npu in topology.members.tolist():
         found[npu] = _core.distances(topology.core, npu, False)[:npus].clip(min=0)
     return found
+
+
+def _hops(topology: Topology, sends: Sends) -> int:
+    """How many hops the sends have in all, judged by those of some sources."""
+    sources = np.unique(sends.src)
+    sources = sources[:: -(-len(sources) // _SOURCES) or 1]
+    count, hops = 0, 0
+    for source in sources.tolist():
+        away = _core.distances(topology.core, source, False)[sends.dst[sends.src == source]]
+        count += len(away)
+        # Through switches an NPU is one hop away, whatever the links: half of them at most count.
+        hops += int((-(-away // 2) if topology.switches else away).clip(min=0).sum())
+    return round(len(sends) * hops / count) if count else 0

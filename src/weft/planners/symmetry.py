@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,11 +25,15 @@ def is_symmetric(topology: Topology, demands: Sequence[Collective]) -> bool:
     """Whether one collective of all NPUs has all do the same, and the network declares symmetry."""
     if len(demands) != 1 or not topology.translates or topology.npus < 2:
         return False
-    demand = demands[0]
+    return all_do_the_same(demands[0], range(topology.npus))
+
+
+def all_do_the_same(demand: Collective, npus: Iterable[int]) -> bool:
+    """Whether a collective is one of just these NPUs in which all have the same to do."""
     return (
         demand.kind in KINDS
         and demand.parts is None
-        and demand.group == tuple(range(topology.npus))
+        and demand.group == tuple(npus)
         and demand.smallest_chunk > 0
     )
 

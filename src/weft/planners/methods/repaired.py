@@ -31,12 +31,12 @@ from weft.planners.methods.unicast import plan_pairs
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem, Task
 from weft.planners.schedule import transfers_of
+from weft.planners.symmetry import all_do_the_same
 from weft.ragged import offsets_of
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 from weft.units import CLOCK_PS
 
-_KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 _ONE_WAY = ("all-gather", "all-to-all")  # never run backwards
 _BYTES_A_DELIVERY = 160  # that is missing, while it is found and brought
 _BYTES_A_DETOUR = 250  # a row of the patch of an All-to-All, while it is planned
@@ -49,10 +49,7 @@ def can_repair(topology: Topology, demands: Sequence[Collective]) -> bool:
         return False
     demand, failed = demands[0], whole.links - topology.links
     return (
-        demand.kind in _KINDS
-        and demand.parts is None
-        and demand.group == tuple(topology.members.tolist())
-        and demand.smallest_chunk > 0
+        all_do_the_same(demand, topology.members.tolist())
         and 0 < failed < len(topology.members)  # so the first row of the plan is there for somebody
         and (demand.kind in _ONE_WAY or topology.reverse_links is not None)
     )
