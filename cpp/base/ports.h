@@ -27,7 +27,7 @@ class LinkPorts {
         return free_at_[hop] <= now ? -1 : hop;
     }
     ps free_at(std::int32_t bundle) const { return free_at_[bundle]; }
-    std::int32_t route(std::int32_t hop) const { return hop; }
+    std::int32_t route() const { return -1; }  // none but the hop itself
     Rows take_routes() { return {}; }
 
   private:
@@ -70,7 +70,7 @@ class RoutedPorts {
                                  free_at_.begin() + hops_.bundles.offsets[bundle + 1]);
     }
     // The route of the hop taken last.
-    std::int32_t route(std::int32_t) const { return last_route_; }
+    std::int32_t route() const { return last_route_; }
     Rows take_routes() { return std::move(routes_); }
 
   private:

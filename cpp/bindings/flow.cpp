@@ -2,7 +2,6 @@
 
 #include "bindings/bind.h"
 #include "bindings/values.h"
-#include "bounds/flow_balance.h"
 
 namespace weft::bindings {
 namespace {

@@ -38,7 +38,7 @@ class ListScheduler {
     };
 
     void enqueue(std::int32_t task) {
-        const auto hop = tasks_.hop(task);
+        const auto hop = tasks_[task].hop;
         waiting_[hop].push({priority_[task], -task});
         for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
             if (!is_queued_[i]) {
@@ -60,19 +60,16 @@ class ListScheduler {
         for (auto hop : ready_) {
             is_ready_[hop] = false;
             const auto task = -waiting_[hop].top().second;
-            if (ports_.take(hop, now_, times_[tasks_.size_of(task)])) start(hop, task);
+            if (ports_.take(hop, now_, times_[tasks_[task].size])) start(hop, task);
         }
         ready_.clear();
     }
 
     void start(std::int32_t hop, std::int32_t task) {
         waiting_[hop].pop();
-        schedule_.chunk.push_back(tasks_.chunk(task));
-        schedule_.hop.push_back(hop);
-        if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
-        schedule_.reduce.push_back(tasks_.reduce(task));
-        schedule_.start.push_back(now_);
-        events_.start(now_, hop, tasks_.size_of(task), task, false);
+        schedule_.add(tasks_[task].chunk, hop, ports_.route(), now_);
+        schedule_.reduce.push_back(tasks_[task].reduce);
+        events_.start(now_, hop, tasks_[task].size, task, false);
     }
 
     void on_release(std::int32_t bundle) {
@@ -114,9 +111,9 @@ class ListScheduler {
 }  // namespace
 
 std::vector<ps> Tasks::heads(std::span<const HopTimes> times) const {
-    std::vector<ps> head(hop_.size(), 0);
+    std::vector<ps> head(size(), 0);
     for (std::int32_t task = 0; task < size(); ++task) {
-        const ps arrival = head[task] + times[size_[task]].duration[hop_[task]];
+        const ps arrival = head[task] + times[tasks_[task].size].duration[tasks_[task].hop];
         for_each_after(task,
                        [&](std::int32_t later) { head[later] = std::max(head[later], arrival); });
     }
@@ -124,11 +121,11 @@ std::vector<ps> Tasks::heads(std::span<const HopTimes> times) const {
 }
 
 std::vector<ps> Tasks::tails(std::span<const HopTimes> times) const {
-    std::vector<ps> tail(hop_.size(), 0);
+    std::vector<ps> tail(size(), 0);
     for (std::int32_t task = size() - 1; task >= 0; --task) {
         for_each_after(task,
                        [&](std::int32_t later) { tail[task] = std::max(tail[task], tail[later]); });
-        tail[task] += times[size_[task]].duration[hop_[task]];
+        tail[task] += times[tasks_[task].size].duration[tasks_[task].hop];
     }
     return tail;
 }

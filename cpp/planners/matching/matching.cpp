@@ -235,10 +235,7 @@ class Matcher {
             claimed_in_[i].add(options_.regions[i]->of[dst], chunk);
         count_copy(chunk);
         --unclaimed_[dst];
-        schedule_.chunk.push_back(static_cast<std::int32_t>(chunk));
-        schedule_.hop.push_back(hop);
-        if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
-        schedule_.start.push_back(now_);
+        schedule_.add(static_cast<std::int32_t>(chunk), hop, ports_.route(), now_);
         for (auto i = hops_.steps.offsets[hop] + shared; i < hops_.steps.offsets[hop + 1]; ++i)
             events_.push(now_, release_lane_[i], hops_.steps.items[i], release);
         events_.push(now_, arrival_lane_[hop], hop, chunk);

@@ -88,8 +88,8 @@ class SteinerAttempt {
         const auto bundles = static_cast<std::size_t>(hops_.bundles.size());
         std::vector<ps> before(bundles, never), after(bundles, never);
         for (std::int32_t task = 0; task < tasks_.size(); ++task) {
-            const auto hop = tasks_.hop(task);
-            const ps rest = tails[task] - times_[tasks_.size_of(task)].duration[hop];
+            const auto hop = tasks_[task].hop;
+            const ps rest = tails[task] - times_[tasks_[task].size].duration[hop];
             for (auto bundle : hops_.steps[hop]) {
                 before[bundle] = std::min(before[bundle], heads[task]);
                 after[bundle] = std::min(after[bundle], rest);

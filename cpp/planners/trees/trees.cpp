@@ -46,8 +46,8 @@ Tasks make_tasks(const Hops& hops, const std::vector<Tree>& trees, std::int32_t 
 std::vector<ps> priorities(const Tasks& tasks, const HopTimes& times) {
     auto priority = tasks.tails({&times, 1});
     for (std::int32_t task = 0; task < tasks.size(); ++task)
-        priority[task] -= static_cast<ps>(eagerness * tasks.chunk(task) *
-                                          static_cast<double>(times.duration[tasks.hop(task)]));
+        priority[task] -= static_cast<ps>(eagerness * tasks[task].chunk *
+                                          static_cast<double>(times.duration[tasks[task].hop]));
     return priority;
 }
 

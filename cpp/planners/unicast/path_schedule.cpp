@@ -1,11 +1,11 @@
-#include "planners/unicast/path_schedule.h"
-
+// Times for chunks whose paths are decided.
 #include <bit>
 #include <tuple>
 
 #include "base/ports.h"
 #include "base/random.h"
 #include "planners/hop_events.h"
+#include "planners/unicast/paths.h"
 
 namespace weft {
 namespace {
@@ -21,7 +21,7 @@ class WaitingChunks {
     int levels() const { return levels_; }
     bool empty(std::int32_t hop) const { return mask_[hop] == 0; }
     int top_level(std::int32_t hop) const { return std::bit_width(mask_[hop]) - 1; }
-    std::int32_t front(std::int32_t hop) const { return ends(hop, top_level(hop)).first; }
+    std::int32_t front(std::int32_t hop) { return ends(hop, top_level(hop)).first; }
 
     void push(std::int32_t hop, int level, std::int32_t chunk) {
         auto& queue = ends(hop, level);
@@ -51,9 +51,6 @@ class WaitingChunks {
     static constexpr std::int32_t most_cells = 1 << 23;
 
     Ends& ends(std::int32_t hop, int level) {
-        return ends_[static_cast<std::size_t>(hop) * levels_ + level];
-    }
-    const Ends& ends(std::int32_t hop, int level) const {
         return ends_[static_cast<std::size_t>(hop) * levels_ + level];
     }
 
@@ -173,10 +170,7 @@ class PathScheduler {
         const auto chunk = waiting_.pop(hop);
         const auto size = unicast_.size[chunk];
         const auto& times = unicast_.times[size];
-        schedule_.chunk.push_back(chunk);
-        schedule_.hop.push_back(hop);
-        if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
-        schedule_.start.push_back(now_);
+        schedule_.add(chunk, hop, ports_.route(), now_);
         rank_[chunk] -= static_cast<float>(urgency_ * static_cast<double>(times.duration[hop]));
         for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
             left_[hops_.steps.items[i]] -= times.holds[i].length;

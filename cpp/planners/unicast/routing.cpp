@@ -1,11 +1,11 @@
-#include "planners/unicast/routing.h"
-
+// Ways for chunks that each go to one NPU: shortest ones first, then detours off busy links.
 #include <cmath>
 #include <numeric>
 
 #include "base/flat_index.h"
 #include "base/random.h"
 #include "planners/unicast/congestion.h"
+#include "planners/unicast/paths.h"
 
 namespace weft {
 namespace {
