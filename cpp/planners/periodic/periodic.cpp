@@ -79,7 +79,10 @@ class Packer {
         made.link.resize(rows);
         made.slot.resize(rows);
         made.reduce.resize(rows);
-        share_out(made);
+        for (auto left = problem_.chunks; auto span : spans_) {
+            made.chunks.push_back(std::min(arrived(made.slots, span), left));
+            left -= made.chunks.back();
+        }
         return made;
     }
 
@@ -192,14 +195,6 @@ class Packer {
         return *std::ranges::partition_point(
             std::views::iota(std::int64_t{0}, latest),
             [&](std::int64_t slots) { return arrived(slots) < problem_.chunks; });
-    }
-
-    void share_out(PeriodicTrees& made) const {
-        auto left = problem_.chunks;
-        for (auto span : spans_) {
-            made.chunks.push_back(std::min(arrived(made.slots, span), left));
-            left -= made.chunks.back();
-        }
     }
 
     const PeriodicProblem& problem_;

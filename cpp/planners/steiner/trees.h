@@ -16,7 +16,6 @@
 #include "planners/schedule.h"
 #include "planners/sizes.h"
 #include "planners/steiner/growth.h"
-#include "planners/steiner/loads.h"
 
 namespace weft {
 

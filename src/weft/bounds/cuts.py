@@ -30,12 +30,7 @@ Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, suppl
 
 
 def cut_bound(
-    topology: Topology,
-    classes: ChunkClasses,
-    cost: CostModel,
-    enough: int,
-    budget: int,
-    known: int,
+    topology: Topology, classes: ChunkClasses, cost: CostModel, enough: int, budget: int, known: int
 ) -> Proof:
     """The tightest cut; `known` picoseconds are proven already for any chunking.
 

@@ -108,17 +108,11 @@ def untimed(
     if rows.waits is not None:
         offsets = offsets_of(rows.waits != 0)
         deps = (np.arange(len(rows)) + rows.waits)[rows.waits != 0]
-    transfers = Transfers(
-        rows.chunk,
-        rows.src,
-        rows.dst,
-        rows.reduce,
-        src_place=rows.src_place,
-        dst_place=rows.dst_place,
-        dep_offsets=offsets,
-        deps=deps,
-    ).reordered(np.argsort(rows.step, kind="stable"))
-    return Algorithm(tuple(demands), transfers, provenance={"method": name})
+    names = ("chunk", "src", "dst", "reduce", "src_place", "dst_place")
+    columns: dict[str, Any] = {column: getattr(rows, column) for column in names}
+    transfers = Transfers(**columns, dep_offsets=offsets, deps=deps)
+    ordered = transfers.reordered(np.argsort(rows.step, kind="stable"))
+    return Algorithm(tuple(demands), ordered, provenance={"method": name})
 
 
 def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Sends:

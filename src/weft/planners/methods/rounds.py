@@ -144,24 +144,17 @@ def _rhythm(topology: Topology, cost: CostModel, demand: Collective) -> _Rhythm:
     quickest, soonest = (int(times.min()) if len(times) else 1 for times in (holds, takes))
     waits = -(-soonest // quickest)
     slots = [quickest, -(-soonest // (waits - 1))] if waits > 1 else [quickest]
-    options = [_with_slot(topology, demand, holds, takes, slot) for slot in slots]
-    return min(options, key=lambda rhythm: rhythm.rounds * rhythm.slot)
 
+    def with_slot(slot: int) -> _Rhythm:
+        period, lag = (np.minimum(-(-times // slot), _MOST_LAG + 1) for times in (holds, takes))
+        into = np.bincount(topology.dst, weights=1 / period, minlength=topology.npus)
+        slowest = float(into[topology.members].min())
+        chunks = demand.chunk_count - demand.chunks_per_share
+        # What comes first can be sent on only later: that costs about twice the wait.
+        rounds = chunks / max(slowest, 1 / _MOST_LAG) + 2 * (int(lag.max(initial=1)) - 1)
+        return _Rhythm(slot, period.astype(np.int32), lag.astype(np.int32), int(rounds) + 1)
 
-def _with_slot(
-    topology: Topology,
-    demand: Collective,
-    holds: NDArray[np.int64],
-    takes: NDArray[np.int64],
-    slot: int,
-) -> _Rhythm:
-    period, lag = (np.minimum(-(-times // slot), _MOST_LAG + 1) for times in (holds, takes))
-    into = np.bincount(topology.dst, weights=1 / period, minlength=topology.npus)
-    slowest = float(into[topology.members].min())
-    chunks = demand.chunk_count - demand.chunks_per_share
-    # What comes first can be sent on only later: that costs about twice the wait.
-    rounds = chunks / max(slowest, 1 / _MOST_LAG) + 2 * (int(lag.max(initial=1)) - 1)
-    return _Rhythm(slot, period.astype(np.int32), lag.astype(np.int32), int(rounds) + 1)
+    return min(map(with_slot, slots), key=lambda rhythm: rhythm.rounds * rhythm.slot)
 
 
 def _file_for(problem: Problem, rhythm: _Rhythm) -> UnnamedFile:
