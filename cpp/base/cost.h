@@ -40,6 +40,7 @@ inline ps serialization(std::int64_t bytes, std::int64_t bandwidth) {
 struct Hold {
     ps offset;
     ps length;
+    bool operator==(const Hold&) const = default;
 };
 
 // Back-pressure, cut-through: a flow runs ahead of a slower link, up to the slowest, by no more

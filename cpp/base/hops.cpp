@@ -157,11 +157,6 @@ Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes) {
     return HopFinder(network, cost.store_and_forward ? bytes : 0).find();
 }
 
-Hops find_hops(const Network& network, CostModel cost, std::span<const std::int64_t> sizes) {
-    const auto largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
-    return find_hops(network, cost, largest);
-}
-
 bool everyone_meets(const Hops& hops) {
     const auto npus = static_cast<std::int64_t>(hops.out.size());
     if (hops.count() < npus * (npus - 1) || hops.single_links) return false;

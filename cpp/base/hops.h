@@ -28,8 +28,6 @@ struct Hops {
 // switch numbers: at most 16, and fewer on large networks. With store-and-forward, switches whose
 // buffer is smaller than a chunk of `bytes` are no way.
 Hops find_hops(const Network& network, CostModel cost, std::int64_t bytes);
-// The same for chunks of many sizes: the largest must fit.
-Hops find_hops(const Network& network, CostModel cost, std::span<const std::int64_t> sizes);
 
 // Whether there is a hop through switches from every NPU to every other, as behind a single one.
 bool everyone_meets(const Hops& hops);

@@ -2,6 +2,10 @@
 // knows nothing of what they mean, so that the judge may use it too.
 #pragma once
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -41,7 +45,23 @@ class LogWindow {
     }
 
   private:
-    void fetch(std::int64_t begin, std::int64_t end);
+    static constexpr std::int64_t at_once = 256 << 10;  // short rounds are not worth a call each
+
+    void fetch(std::int64_t begin, std::int64_t end) {
+        const std::int64_t last = std::max(end, std::min(begin + at_once, log_.size()));
+        copy_.resize(static_cast<std::size_t>(last - begin));
+        first_ = begin;
+        for (std::size_t done = 0; done < copy_.size();) {
+            const auto count = ::pread(log_.file, copy_.data() + done, copy_.size() - done,
+                                       log_.at + begin + static_cast<std::int64_t>(done));
+            if (count < 0 && errno == EINTR) continue;
+            if (count <= 0) {
+                copy_.clear();
+                throw LogChanged();
+            }
+            done += static_cast<std::size_t>(count);
+        }
+    }
 
     const LogBytes log_;
     std::vector<std::uint8_t> copy_;

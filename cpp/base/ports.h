@@ -14,42 +14,36 @@ namespace weft {
 // A network without switches: a hop is a link, with the link's number.
 class LinkPorts {
   public:
-    LinkPorts(const Hops& hops, const HopTimes& times) : times_(times), free_at_(hops.count(), 0) {}
+    explicit LinkPorts(const Hops& hops) : free_at_(hops.count(), 0) {}
 
-    bool take(std::int32_t hop, ps now) { return take(hop, now, times_); }
-    // The same for a chunk of another size, with its own times.
     bool take(std::int32_t hop, ps now, const HopTimes& times) {
         if (free_at_[hop] > now) return false;
         free_at_[hop] = now + times.holds[hop].length;
         return true;
     }
-    std::int64_t join(std::int32_t, ps) { return 0; }
-    bool is_free(std::int32_t hop, ps now, const HopTimes&) const { return free_at_[hop] <= now; }
+    std::int64_t join(std::int32_t, ps, const HopTimes&) { return 0; }
     // The first step of a hop that is taken when it would be needed; -1 if the hop can start.
-    std::int64_t blocked_at(std::int32_t hop, ps now) const {
+    std::int64_t blocked_at(std::int32_t hop, ps now, const HopTimes&) const {
         return free_at_[hop] <= now ? -1 : hop;
     }
     ps free_at(std::int32_t bundle) const { return free_at_[bundle]; }
-    std::int32_t route(std::int32_t hop) const { return hop; }
+    std::int32_t route() const { return -1; }  // none but the hop itself
     Rows take_routes() { return {}; }
 
   private:
-    const HopTimes& times_;
     std::vector<ps> free_at_;
 };
 
 // A network with switches: a hop holds one link of each bundle on its way, at its own offset.
 class RoutedPorts {
   public:
-    RoutedPorts(const Hops& hops, const HopTimes& times)
-        : hops_(hops), times_(times), free_at_(hops.bundles.items.size(), 0),
+    explicit RoutedPorts(const Hops& hops)
+        : hops_(hops), free_at_(hops.bundles.items.size(), 0),
           sent_(hops.multicast ? hops.bundles.size() : 0) {}
 
     // Takes a free link of every bundle of the hop, or none.
-    bool take(std::int32_t hop, ps now) { return take(hop, now, times_); }
-    // The same for a chunk of another size, with its own times.
     bool take(std::int32_t hop, ps now, const HopTimes& times) {
-        if (!is_free(hop, now, times)) return false;
+        if (blocked_at(hop, now, times) >= 0) return false;
         ++transmission_;
         take_links(hop, now, times, 0);
         return true;
@@ -57,34 +51,29 @@ class RoutedPorts {
     // Multicast: lets the hop be part of what was sent last, if it can part from that at a switch
     // that copies and the links from there on are free. Returns how many of its steps it shares;
     // none if it cannot, and then takes nothing.
-    std::int64_t join(std::int32_t hop, ps now) {
-        const auto shared = shared_steps(hop);
+    std::int64_t join(std::int32_t hop, ps now, const HopTimes& times) {
+        const auto shared = shared_steps(hop, times);
         if (shared == 0 || shared == static_cast<std::int64_t>(hops_.steps[hop].size())) return 0;
         if (!hops_.copied[hops_.steps[hop][shared - 1]]) return 0;
-        if (blocked_at(hop, now, times_, shared) >= 0) return 0;
-        take_links(hop, now, times_, shared);
+        if (blocked_at(hop, now, times, shared) >= 0) return 0;
+        take_links(hop, now, times, shared);
         return shared;
     }
-    bool is_free(std::int32_t hop, ps now, const HopTimes& times) const {
-        return blocked_at(hop, now, times) < 0;
-    }
-    std::int64_t blocked_at(std::int32_t hop, ps now) const { return blocked_at(hop, now, times_); }
-    ps free_at(std::int32_t bundle) const {
-        return *std::min_element(free_at_.begin() + hops_.bundles.offsets[bundle],
-                                 free_at_.begin() + hops_.bundles.offsets[bundle + 1]);
-    }
-    // The route of the hop taken last.
-    std::int32_t route(std::int32_t) const { return last_route_; }
-    Rows take_routes() { return std::move(routes_); }
-
-  private:
     std::int64_t blocked_at(std::int32_t hop, ps now, const HopTimes& times,
                             std::int64_t from_step = 0) const {
         for (auto i = hops_.steps.offsets[hop] + from_step; i < hops_.steps.offsets[hop + 1]; ++i)
             if (free_slot(hops_.steps.items[i], now + times.holds[i].offset) < 0) return i;
         return -1;
     }
+    ps free_at(std::int32_t bundle) const {
+        return *std::min_element(free_at_.begin() + hops_.bundles.offsets[bundle],
+                                 free_at_.begin() + hops_.bundles.offsets[bundle + 1]);
+    }
+    // The route of the hop taken last.
+    std::int32_t route() const { return last_route_; }
+    Rows take_routes() { return std::move(routes_); }
 
+  private:
     // What was sent over a bundle last: as part of which transmission, coming from which bundle,
     // over which of its links and when.
     struct Sent {
@@ -95,14 +84,13 @@ class RoutedPorts {
     };
 
     // How many steps from the start the hop has in common with what was sent last.
-    std::int64_t shared_steps(std::int32_t hop) const {
+    std::int64_t shared_steps(std::int32_t hop, const HopTimes& times) const {
         const auto begin = hops_.steps.offsets[hop], end = hops_.steps.offsets[hop + 1];
         auto i = begin;
         for (std::int32_t before = -1; i < end; before = hops_.steps.items[i++]) {
             const auto& sent = sent_[hops_.steps.items[i]];
             if (sent.transmission != transmission_ || sent.before != before ||
-                sent.hold.offset != times_.holds[i].offset ||
-                sent.hold.length != times_.holds[i].length)
+                sent.hold != times.holds[i])
                 break;
         }
         return i - begin;
@@ -147,7 +135,6 @@ class RoutedPorts {
     }
 
     const Hops& hops_;
-    const HopTimes& times_;
     std::vector<ps> free_at_;  // parallel to Hops::bundles.items
     std::vector<Sent> sent_;   // by bundle; only with multicast
     std::uint64_t transmission_ = 0;

@@ -30,4 +30,26 @@ WEFT_INLINE bool any(const Block& block) {
     return (quarter[0] | quarter[1]) != 0;
 }
 
+// Bit-sliced counters: counter[b] holds bit b of all 512 counts. Adding a set is a ripple of
+// carries through `bits` of them.
+WEFT_INLINE void add_set(Block* counter, int bits, Block carry) {
+    for (int b = 0; b < bits; ++b) {
+        const Block both = counter[b] & carry;
+        counter[b] ^= carry;
+        carry = both;
+    }
+}
+
+// Of the chunks those with the largest count, read off from the top bit down; and that count.
+WEFT_INLINE int keep_largest(const Block* counter, int bits, Block& chunks) {
+    int count = 0;
+    for (int b = bits - 1; b >= 0; --b) {
+        const Block kept = chunks & counter[b];
+        if (!any(kept)) continue;
+        chunks = kept;
+        count |= 1 << b;
+    }
+    return count;
+}
+
 }  // namespace weft

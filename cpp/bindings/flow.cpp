@@ -1,7 +1,6 @@
 #include "bounds/flow.h"
 
 #include "bindings/values.h"
-#include "bounds/flow_balance.h"
 
 namespace weft::bindings {
 namespace {

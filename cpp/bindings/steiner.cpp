@@ -6,7 +6,7 @@ namespace weft::bindings {
 namespace {
 
 Planned plan(const Network& network, CostModel cost, const Chunks& chunks, const Search& search) {
-    const Hops hops = find_hops(network, cost, chunks.bytes);
+    const Hops hops = find_hops(network, cost, chunks.largest());
     const Sizes sizes = group_sizes(chunks.bytes);
     const auto times = time_hops(network, hops, cost, sizes);
     return planned(

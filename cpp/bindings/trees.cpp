@@ -6,10 +6,7 @@ namespace weft::bindings {
 namespace {
 
 const Registration registration("trees", [](nb::module_& module) {
-    bind_uniform_planner(
-        module, "trees",
-        [](const Network&, const Hops& hops, const HopTimes& times, const Chunks& chunks,
-           const Search& search) { return plan_trees(hops, times, tree_problem(chunks), search); });
+    bind_uniform_planner(module, "trees", plan_trees);
 });
 
 }  // namespace

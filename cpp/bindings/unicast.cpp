@@ -6,7 +6,7 @@ namespace weft::bindings {
 namespace {
 
 Planned plan(const Network& network, CostModel cost, const Chunks& chunks, const Search& search) {
-    const Hops hops = find_hops(network, cost, chunks.bytes);
+    const Hops hops = find_hops(network, cost, chunks.largest());
     const Unicast unicast = unicast_of(network, hops, cost, chunks);
     return planned(
         hops, plan_unicast(hops, unicast, search),

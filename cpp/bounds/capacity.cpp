@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace weft {
 namespace {
@@ -14,14 +15,8 @@ double sum_error(std::span<const Gate> gates) {
 // The smallest T in [low, high] with enough(T); enough is monotone and holds at `high`.
 template <class Enough>
 ps smallest(ps low, ps high, Enough enough) {
-    while (low < high) {
-        const ps middle = low + (high - low) / 2;
-        if (enough(middle))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return *std::ranges::partition_point(std::views::iota(low, high),
+                                         [&](ps time) { return !enough(time); });
 }
 
 }  // namespace

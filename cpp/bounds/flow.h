@@ -1,4 +1,5 @@
-// Shortest ways under given link lengths: what the concurrent-flow bound is made of.
+// Shortest ways under given link lengths, and lengths under which they prove much: what the
+// concurrent-flow bound is made of.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +27,18 @@ struct Routing {
 // result is the same on any number of threads. What has no way is left out.
 Routing shortest_routing(const Network& network, std::span<const std::int64_t> lengths,
                          const Flows& flows, int threads);
+
+// Link lengths that are prices at which flows balance the links.
+struct Balance {
+    std::vector<std::int64_t> lengths;  // the best found, for `shortest_routing`
+    std::vector<double> loads;          // of the flow that was balanced: seconds per link
+    double seconds = 0;                 // what these lengths prove: total over lengths · capacity
+};
+
+// Parts of all flows are shifted to ever cheaper ways while prices rise with the load
+// of each link; capacity in bytes per second. Stops when what is proven meets `enough` seconds or
+// the flow's own time, when nothing is gained, or when `budget` link visits are spent.
+Balance balance(const Network& network, std::span<const double> capacity, const Flows& flows,
+                double enough, std::int64_t budget, int threads);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-#include "bounds/flow_balance.h"
+#include "bounds/flow.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,15 +12,17 @@
 
 namespace weft {
 
+struct Task {
+    std::int32_t hop, chunk, size;
+    bool reduce;
+};
+
 // Transfers to be scheduled, with who waits for whom.
 class Tasks {
   public:
     // Adds a transfer of `chunk`, which has size number `of_size`, over `hop`; returns its number.
     std::int32_t add(std::int32_t hop, std::int32_t chunk, bool reduce, std::int32_t of_size) {
-        hop_.push_back(hop);
-        chunk_.push_back(chunk);
-        size_.push_back(of_size);
-        reduce_.push_back(reduce);
+        tasks_.push_back({hop, chunk, of_size, reduce});
         waits_for_.push_back(0);
         first_edge_.push_back(-1);
         return size() - 1;
@@ -32,11 +34,8 @@ class Tasks {
         ++waits_for_[later];
     }
 
-    std::int32_t size() const { return static_cast<std::int32_t>(hop_.size()); }
-    std::int32_t hop(std::int32_t task) const { return hop_[task]; }
-    std::int32_t chunk(std::int32_t task) const { return chunk_[task]; }
-    bool reduce(std::int32_t task) const { return reduce_[task]; }
-    std::int32_t size_of(std::int32_t task) const { return size_[task]; }
+    std::int32_t size() const { return static_cast<std::int32_t>(tasks_.size()); }
+    const Task& operator[](std::int32_t task) const { return tasks_[task]; }
     const std::vector<std::int32_t>& waits_for() const { return waits_for_; }
 
     template <class Handle>
@@ -55,8 +54,8 @@ class Tasks {
     struct Edge {
         std::int32_t task, next;
     };
-    std::vector<std::int32_t> hop_, chunk_, size_, waits_for_, first_edge_;
-    std::vector<bool> reduce_;
+    std::vector<Task> tasks_;
+    std::vector<std::int32_t> waits_for_, first_edge_;
     std::vector<Edge> edges_;
 };
 

@@ -147,8 +147,7 @@ class Placement {
                 holds_.push_back(holds[k]);
                 continue;
             }
-            const Hold other = holds_[found - links_.begin()];
-            if (other.offset != holds[k].offset || other.length != holds[k].length) {
+            if (holds_[found - links_.begin()] != holds[k]) {
                 links_.resize(known);
                 holds_.resize(known);
                 return false;

@@ -18,9 +18,7 @@ WEFT_INLINE const BlockInRow& block_at(const std::uint64_t* row, std::size_t at)
 
 }  // namespace
 
-// For 512 chunks at a time, how many onward NPUs lack each is counted in bit-sliced counters:
-// counter[b] holds bit b of all 512 counts, and adding a set is a ripple of carries. The largest
-// count among the candidates is then read off from the top bit down.
+// For 512 chunks at a time, how many onward NPUs lack each is counted in bit-sliced counters.
 WEFT_VECTOR_CLONES
 Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
                        std::span<const std::uint64_t* const> onward, std::uint32_t blocks,
@@ -37,23 +35,11 @@ Candidates most_wanted(const std::uint64_t* have, const std::uint64_t* claimed,
 
         int width = 0;
         for (int s = 0; s < sets; ++s) {
-            Block carry = ~block_at(onward[s], at);
             const int reach = std::bit_width(static_cast<unsigned>(s + 1));
             if (reach > width) counter[width++] = Block{};
-            for (int b = 0; b < reach; ++b) {
-                const Block both = counter[b] & carry;
-                counter[b] ^= carry;
-                carry = both;
-            }
+            add_set(counter, reach, ~block_at(onward[s], at));
         }
-
-        int level = 0;
-        for (int b = width - 1; b >= 0; --b) {
-            const Block kept = bits & counter[b];
-            if (!any(kept)) continue;
-            bits = kept;
-            level |= 1 << b;
-        }
+        const int level = keep_largest(counter, width, bits);
         if (level <= best.wanted_by) continue;
         best.wanted_by = level;
         best.block = block;

@@ -11,11 +11,25 @@
 #include "planners/matching/blocked_hops.h"
 #include "planners/matching/choice.h"
 #include "planners/matching/deadline.h"
-#include "planners/matching/prune.h"
 #include "planners/matching/rotation.h"
 
 namespace weft {
 namespace {
+
+// Walks backwards and drops the sends that no taker needs, directly or through another send, those
+// still on their way at the end included.
+void prune(const Hops& hops, const Chunks& chunks, Schedule& schedule) {
+    ChunkSets needed(hops.out.size(), chunks.size());
+    for (std::int32_t chunk = 0; chunk < chunks.size(); ++chunk)
+        for (auto npu : chunks.takers(chunk)) needed.add(npu, chunk);
+    std::vector<bool> kept(schedule.chunk.size());
+    for (std::size_t i = kept.size(); i-- > 0;) {
+        const auto chunk = static_cast<std::uint32_t>(schedule.chunk[i]);
+        kept[i] = needed.has(hops.dst[schedule.hop[i]], chunk);
+        if (kept[i]) needed.add(hops.src[schedule.hop[i]], chunk);
+    }
+    keep_rows(kept, schedule.chunk, schedule.hop, schedule.route, schedule.start);
+}
 
 template <class Ports>
 class Matcher {
@@ -23,7 +37,7 @@ class Matcher {
     Matcher(const Hops& hops, const HopTimes& times, const Chunks& chunks,
             const MatchOptions& options, Progress& progress)
         : hops_(hops), times_(times), chunks_(chunks), options_(options), progress_(progress),
-          npus_(hops.out.size()), random_(options.seed), ports_(hops, times),
+          npus_(hops.out.size()), random_(options.seed), ports_(hops),
           waits_(hops.bundles.size(), hops.count()), guard_(hops, times, options.target),
           have_(npus_, chunks.size()), claimed_(npus_, chunks.size()), copies_(chunks.size(), 0),
           all_meet_(everyone_meets(hops)), counts_(all_meet_ ? chunks.size() : 0, npus_),
@@ -165,7 +179,7 @@ class Matcher {
     bool is_hopeless(std::int32_t hop) {
         state_[hop] = State::idle;
         if (unclaimed_[hops_.dst[hop]] == 0) return true;
-        const auto step = ports_.blocked_at(hop, now_);
+        const auto step = ports_.blocked_at(hop, now_, times_);
         if (step < 0) return false;
         state_[hop] = State::blocked;
         waits_.wait(hop, hops_.steps.items[step]);
@@ -185,7 +199,7 @@ class Matcher {
     }
 
     void send(std::int32_t hop, std::uint32_t chunk) {
-        ports_.take(hop, now_);
+        ports_.take(hop, now_, times_);
         note(hop, chunk, 0);
         if (rotation_) rotation_->note_sent(hop);
         if (hops_.multicast) send_copies(hop, chunk);
@@ -198,7 +212,7 @@ class Matcher {
         for (auto other : hops_.out[hops_.src[hop]]) {
             if (claimed_.has(hops_.dst[other], chunk) || comes_again(other, chunk)) continue;
             if (too_late(other)) continue;
-            if (const auto shared = ports_.join(other, now_); shared > 0)
+            if (const auto shared = ports_.join(other, now_, times_); shared > 0)
                 note(other, chunk, shared);
         }
     }
@@ -221,10 +235,7 @@ class Matcher {
             claimed_in_[i].add(options_.regions[i]->of[dst], chunk);
         count_copy(chunk);
         --unclaimed_[dst];
-        schedule_.chunk.push_back(static_cast<std::int32_t>(chunk));
-        schedule_.hop.push_back(hop);
-        if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
-        schedule_.start.push_back(now_);
+        schedule_.add(static_cast<std::int32_t>(chunk), hop, ports_.route(), now_);
         for (auto i = hops_.steps.offsets[hop] + shared; i < hops_.steps.offsets[hop + 1]; ++i)
             events_.push(now_, release_lane_[i], hops_.steps.items[i], release);
         events_.push(now_, arrival_lane_[hop], hop, chunk);
@@ -329,11 +340,6 @@ class Matcher {
 };
 
 }  // namespace
-
-bool is_one_speed(const HopTimes& times) {
-    return std::all_of(times.duration.begin(), times.duration.end(),
-                       [&](ps duration) { return duration == times.duration.front(); });
-}
 
 Schedule match(const Hops& hops, const HopTimes& times, const Chunks& chunks,
                const MatchOptions& options, Progress& progress) {

@@ -4,18 +4,24 @@
 // has not been promised is matched with it. Relays come for free: what nobody needed is pruned.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "base/hops.h"
 #include "base/progress.h"
 #include "base/tables.h"
-#include "planners/matching/regions.h"
 #include "planners/schedule.h"
 
 namespace weft {
+
+// Parts of a network between which bandwidth is short. A chunk should enter each once.
+struct Regions {
+    std::vector<std::int32_t> of;  // per NPU: number of its region, from 0
+    std::vector<bool> crossed_by;  // per hop: whether it is for going from one to another
+
+    std::int32_t count() const { return 1 + *std::max_element(of.begin(), of.end()); }
+};
 
 struct MatchOptions {
     std::uint64_t seed = 0;
@@ -29,8 +35,6 @@ struct MatchOptions {
     ps target = never;                    // deadline guard: see matching.cpp
     ps limit = never;                     // give up when this time is passed
 };
-
-bool is_one_speed(const HopTimes& times);
 
 // Returns a schedule without rows when cancelled.
 Schedule match(const Hops& hops, const HopTimes& times, const Chunks& chunks,

@@ -1,14 +1,103 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <numeric>
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "bounds/cuts.h"
 #include "planners/matching/matching.h"
 #include "planners/race.h"
 
 namespace weft {
 namespace {
+
+// How long a hop holds its slowest link: the inverse of its speed.
+std::vector<ps> slowness(const Hops& hops, const HopTimes& times) {
+    std::vector<ps> result(hops.count(), 0);
+    for (std::int32_t h = 0; h < hops.count(); ++h)
+        for (auto i = hops.steps.offsets[h]; i < hops.steps.offsets[h + 1]; ++i)
+            result[h] = std::max(result[h], times.holds[i].length);
+    return result;
+}
+
+std::int32_t root(std::vector<std::int32_t>& parent, std::int32_t npu) {
+    while (parent[npu] != npu) npu = parent[npu] = parent[parent[npu]];
+    return npu;
+}
+
+Regions joined_by(const Hops& hops, const std::vector<ps>& slow, ps slowest) {
+    std::vector<std::int32_t> parent(hops.out.size());
+    std::iota(parent.begin(), parent.end(), 0);
+    for (std::int32_t h = 0; h < hops.count(); ++h)
+        if (slow[h] <= slowest) parent[root(parent, hops.src[h])] = root(parent, hops.dst[h]);
+    Regions regions{std::vector<std::int32_t>(parent.size()), std::vector<bool>(hops.count())};
+    std::vector<std::int32_t> number(parent.size(), -1);
+    std::int32_t count = 0;
+    for (std::int32_t npu = 0; npu < hops.out.size(); ++npu) {
+        auto& known = number[root(parent, npu)];
+        if (known < 0) known = count++;
+        regions.of[npu] = known;
+    }
+    for (std::int32_t h = 0; h < hops.count(); ++h) regions.crossed_by[h] = slow[h] > slowest;
+    return regions;
+}
+
+// Whether every one of these NPUs reaches every other over hops between them alone.
+bool is_joined(const Hops& hops, std::span<const std::int32_t> npus) {
+    std::vector<bool> inside(hops.out.size(), false);
+    for (auto npu : npus) inside[npu] = true;
+    auto reaches_all = [&](const Rows& next, const std::vector<std::int32_t>& end) {
+        std::vector<bool> seen(hops.out.size(), false);
+        std::vector<std::int32_t> queue{npus.front()};
+        seen[npus.front()] = true;
+        for (std::size_t i = 0; i < queue.size(); ++i)
+            for (auto hop : next[queue[i]]) {
+                const auto npu = end[hop];
+                if (!inside[npu] || seen[npu]) continue;
+                seen[npu] = true;
+                queue.push_back(npu);
+            }
+        return queue.size() == npus.size();
+    };
+    return npus.empty() || (reaches_all(hops.out, hops.dst) && reaches_all(hops.in, hops.src));
+}
+
+// One division for each clear step between link speeds, the coarsest first: NPUs joined by the
+// faster hops belong together, and the slower ones are for crossing, even those that end where
+// they began. Divisions into one region, or into single NPUs, are left out.
+std::vector<Regions> regions_by_speed(const Hops& hops, const HopTimes& times) {
+    const auto slow = slowness(hops, times);
+    auto levels = slow;
+    std::sort(levels.begin(), levels.end());
+    levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+    std::vector<Regions> divisions;
+    for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
+        if (levels[i + 1] < levels[i] + levels[i] / 2) continue;
+        auto regions = joined_by(hops, slow, levels[i]);
+        if (regions.count() > 1 && regions.count() < hops.out.size())
+            divisions.push_back(std::move(regions));
+    }
+    std::reverse(divisions.begin(), divisions.end());
+    return divisions;
+}
+
+// The two sides of the tightest cut, by how many chunks start on each NPU (`supply`) and who must
+// get them; none if no cut is tighter than an NPU's own links, which need `known` seconds.
+std::vector<Regions> regions_by_cut(const Network& network, const Hops& hops,
+                                    const std::vector<double>& supply_bytes,
+                                    const std::vector<std::int32_t>& takers, double known) {
+    constexpr std::int64_t budget = 20'000'000;
+    std::vector<double> supply(network.nodes(), 0);
+    std::copy(supply_bytes.begin(), supply_bytes.end(), supply.begin());
+    const auto cut = tightest_cut(network, supply, takers, known, budget);
+    if (cut.inside.empty()) return {};
+    Regions regions;
+    for (std::int32_t npu = 0; npu < network.npus; ++npu) regions.of.push_back(cut.inside[npu]);
+    for (std::int32_t h = 0; h < hops.count(); ++h)
+        regions.crossed_by.push_back(regions.of[hops.src[h]] != regions.of[hops.dst[h]]);
+    return {regions};
+}
 
 class Attempts {
   public:
@@ -16,7 +105,8 @@ class Attempts {
              const Search& search)
         : network_(network), hops_(hops), times_(times), chunks_(chunks), bound_(search.goal),
           threads_(search.threads), seed_(search.seed), progress_(search.progress),
-          one_speed_(is_one_speed(times)) {}
+          one_speed_(std::ranges::all_of(
+              times.duration, [&](ps duration) { return duration == times.duration.front(); })) {}
 
     Schedule run() {
         // Keeping the order of hops is kind to caches; with one speed it hardly matters.
@@ -58,10 +148,7 @@ class Attempts {
             any = true;
         }
         if (!any) return;
-        for (auto& option : options) {
-            option.alone = true;
-            option.limit = best_.time - 1;
-        }
+        for (auto& option : options) option.alone = true;
         keep_best_of(options);
     }
     bool can_be_alone(std::int32_t chunk) {
@@ -86,7 +173,6 @@ class Attempts {
             patient_.holds[hop].length = times_.duration[hop];
         option.patient = true;
         option.alone = best_options_.alone;
-        option.limit = best_.time - 1;
         keep_best_of({option});
     }
     bool can_wait() const {
@@ -104,7 +190,6 @@ class Attempts {
         for (auto& option : tries) {
             option.seed = random();
             option.shuffle = true;
-            option.limit = best_.time - 1;
         }
         keep_best_of(tries);
     }
@@ -123,7 +208,6 @@ class Attempts {
                 option.alone = best_options_.alone;
                 option.regions = regions;
                 option.strict = strict;
-                option.limit = best_.time - 1;
                 divided.push_back(std::move(option));
             }
         };
@@ -149,7 +233,6 @@ class Attempts {
         for (auto option : bases)
             for (int step = 0; step < steps; step += is_large() ? steps / 2 : 1) {
                 option.target = bound_ + (best_.time - bound_) / steps * step;
-                option.limit = best_.time - 1;
                 guarded.push_back(option);
             }
         keep_best_of(guarded);
@@ -176,7 +259,8 @@ class Attempts {
     // Runs every option set and keeps the best schedule: the shortest, then the first in order.
     // Once one meets the bound, those behind it cannot win and are skipped; so that nothing
     // depends on which of them ran, none counts for less than the bound.
-    void keep_best_of(const std::vector<MatchOptions>& options) {
+    void keep_best_of(std::vector<MatchOptions> options) {
+        for (auto& option : options) option.limit = best_.time - 1;
         progress_.begin(static_cast<std::int64_t>(options.size()) * deliveries());
         std::vector<Schedule> found(options.size());
         std::atomic<std::size_t> met{options.size()};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/forwarding.h"
+#include "planners/schedule.h"
 
 namespace weft {
 namespace {
@@ -158,7 +159,7 @@ class Grower {
     }
 
     // Without the branches that only lead to relays.
-    GrownTrees pruned() const {
+    GrownTrees pruned() {
         std::vector<std::vector<bool>> used(trees_.size(), wanted_);
         std::vector<bool> kept(made_.src.size());
         for (auto i = made_.src.size(); i-- > 0;) {
@@ -166,15 +167,8 @@ class Grower {
             kept[i] = in_use[made_.dst[i]];
             if (kept[i]) in_use[made_.src[i]] = true;
         }
-        GrownTrees left;
-        for (std::size_t i = 0; i < kept.size(); ++i) {
-            if (!kept[i]) continue;
-            left.tree.push_back(made_.tree[i]);
-            left.src.push_back(made_.src[i]);
-            left.dst.push_back(made_.dst[i]);
-            left.slot.push_back(made_.slot[i]);
-        }
-        return left;
+        keep_rows(kept, made_.tree, made_.src, made_.dst, made_.slot);
+        return std::move(made_);
     }
 
     static constexpr std::int32_t closed = -1;  // in the place of an NPU without new neighbours

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <mutex>
 #include <queue>
+#include <ranges>
 #include <utility>
 
+#include "base/distances.h"
 #include "base/parallel.h"
 #include "base/random.h"
 
@@ -31,26 +33,12 @@ std::int32_t modulo(std::int64_t slot, std::int32_t period) {
     return rest < 0 ? rest + period : rest;
 }
 
-// Links to each node from `source`, or towards it; -1 where there is no way.
-std::vector<std::int32_t> hops_from(const Network& net, std::int32_t source, bool inward) {
-    std::vector<std::int32_t> away(net.nodes(), -1), queue{source};
-    away[source] = 0;
-    for (std::size_t head = 0; head < queue.size(); ++head)
-        for (auto link : (inward ? net.in : net.out)[queue[head]]) {
-            const auto next = inward ? net.src[link] : net.dst[link];
-            if (away[next] >= 0) continue;
-            away[next] = away[queue[head]] + 1;
-            queue.push_back(next);
-        }
-    return away;
-}
-
 // The half of the members that are nearest to the middle, as seen from some far apart.
 std::vector<std::int32_t> central(const Network& net, std::span<const std::int32_t> members) {
     std::vector<std::int32_t> farthest(net.nodes(), 0);
     auto from = members[0];
     for (int i = 0; i < landmarks; ++i) {
-        const auto away = hops_from(net, from, i % 2 == 1);
+        const auto away = distances(net, from, i % 2 == 1);
         for (auto npu : members) farthest[npu] = std::max(farthest[npu], away[npu]);
         from = *std::max_element(members.begin(), members.end(),
                                  [&](auto a, auto b) { return away[a] < away[b]; });
@@ -91,7 +79,10 @@ class Packer {
         made.link.resize(rows);
         made.slot.resize(rows);
         made.reduce.resize(rows);
-        share_out(made);
+        for (auto left = problem_.chunks; auto span : spans_) {
+            made.chunks.push_back(std::min(arrived(made.slots, span), left));
+            left -= made.chunks.back();
+        }
         return made;
     }
 
@@ -189,34 +180,21 @@ class Packer {
         }
     }
 
-    // A tree whose chunks take `span` slots has brought (slots - span) / period + 1 of them.
+    std::int64_t arrived(std::int64_t slots, std::int64_t span) const {
+        return slots < span ? 0 : (slots - span) / period_ + 1;
+    }
     std::int64_t arrived(std::int64_t slots) const {
         std::int64_t sum = 0;
-        for (auto span : spans_) sum += slots < span ? 0 : (slots - span) / period_ + 1;
+        for (auto span : spans_) sum += arrived(slots, span);
         return sum;
     }
 
     std::int64_t slots_for_all() const {
-        std::int64_t low = 0;
-        std::int64_t high = *std::max_element(spans_.begin(), spans_.end()) +
+        const auto latest = *std::max_element(spans_.begin(), spans_.end()) +
                             problem_.chunks * static_cast<std::int64_t>(period_);
-        while (low < high) {
-            const auto middle = low + (high - low) / 2;
-            if (arrived(middle) >= problem_.chunks)
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        return low;
-    }
-
-    void share_out(PeriodicTrees& made) const {
-        auto left = problem_.chunks;
-        for (auto span : spans_) {
-            const auto room = made.slots < span ? 0 : (made.slots - span) / period_ + 1;
-            made.chunks.push_back(std::min(room, left));
-            left -= made.chunks.back();
-        }
+        return *std::ranges::partition_point(
+            std::views::iota(std::int64_t{0}, latest),
+            [&](std::int64_t slots) { return arrived(slots) < problem_.chunks; });
     }
 
     const PeriodicProblem& problem_;
@@ -240,7 +218,7 @@ PeriodicTrees plan_periodic(const PeriodicProblem& problem, const Search& search
     const auto& net = problem.network;
     if (problem.members.size() < 2 || net.links() == 0) return {};
     for (bool inward : {false, true}) {
-        const auto away = hops_from(net, problem.members[0], inward);
+        const auto away = distances(net, problem.members[0], inward);
         for (auto npu : problem.members)
             if (away[npu] < 0) return {};
     }

@@ -72,27 +72,13 @@ WEFT_INLINE void candidates(const RoundState& state, const Receiver& to, std::in
     }
 }
 
-// Of `bits` those that the most of the onward NPUs lack, and by how many. The counts of all 512
-// lie in bit-sliced counters: adding a set is a ripple of carries.
+// Of `bits` those that the most of the onward NPUs lack, and by how many.
 WEFT_INLINE int most_wanted(const RoundState& state, const Receiver& to, std::uint32_t block,
                             Block& bits) {
     Block counter[counter_bits] = {};
-    for (std::int32_t i = 0; i < to.onward_count; ++i) {
-        Block carry = ~block_of(state.claimed, block, to.onward[i]);
-        for (int b = 0; b < counter_bits; ++b) {
-            const Block both = counter[b] & carry;
-            counter[b] ^= carry;
-            carry = both;
-        }
-    }
-    int level = 0;
-    for (int b = counter_bits - 1; b >= 0; --b) {
-        const Block kept = bits & counter[b];
-        if (!any(kept)) continue;
-        bits = kept;
-        level |= 1 << b;
-    }
-    return level;
+    for (std::int32_t i = 0; i < to.onward_count; ++i)
+        add_set(counter, counter_bits, ~block_of(state.claimed, block, to.onward[i]));
+    return keep_largest(counter, counter_bits, bits);
 }
 
 // Looks at the blocks in a circle, from the one with which all begin this round, and stops at

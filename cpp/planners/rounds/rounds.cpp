@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "base/team.h"
-#include "planners/rounds/state.h"
 #include "planners/rounds/writer.h"
 
 namespace weft {

@@ -25,23 +25,14 @@ constexpr std::size_t small = std::size_t{1} << 19;
 // Nothing more than a few thousandths to gain.
 ps close_to(ps bound) { return bound + bound / 512; }
 
-struct Problem {
-    const Hops& hops;
-    std::span<const HopTimes> times;
-    const Chunks& chunks;
-    const Sizes& sizes;
-    const Search& search;
-};
-
 // Passes of routing with one price for depth, each followed by scheduling; the best is kept.
 class SteinerAttempt {
   public:
-    SteinerAttempt(const Problem& problem, double depth_price, int threads)
-        : hops_(problem.hops), times_(problem.times), chunks_(problem.chunks),
-          bound_(problem.search.goal), threads_(threads), progress_(problem.search.progress),
-          router_(problem.hops, problem.times, problem.chunks, problem.sizes, depth_price,
-                  problem.search.seed, problem.search.goal, progress_),
-          tree_tasks_(problem.hops) {}
+    SteinerAttempt(const Hops& hops, std::span<const HopTimes> times, const Chunks& chunks,
+                   const Sizes& sizes, const Search& search, double depth_price, int threads)
+        : hops_(hops), times_(times), chunks_(chunks), bound_(search.goal), threads_(threads),
+          progress_(search.progress), router_(hops, times, chunks, sizes, depth_price, search),
+          tree_tasks_(hops) {}
 
     Schedule run() {
         for (int pass = 0, in_vain = 0; pass < most_passes && in_vain < patience; ++pass) {
@@ -97,8 +88,8 @@ class SteinerAttempt {
         const auto bundles = static_cast<std::size_t>(hops_.bundles.size());
         std::vector<ps> before(bundles, never), after(bundles, never);
         for (std::int32_t task = 0; task < tasks_.size(); ++task) {
-            const auto hop = tasks_.hop(task);
-            const ps rest = tails[task] - times_[tasks_.size_of(task)].duration[hop];
+            const auto hop = tasks_[task].hop;
+            const ps rest = tails[task] - times_[tasks_[task].size].duration[hop];
             for (auto bundle : hops_.steps[hop]) {
                 before[bundle] = std::min(before[bundle], heads[task]);
                 after[bundle] = std::min(after[bundle], rest);
@@ -131,7 +122,6 @@ class SteinerAttempt {
 
 Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Chunks& chunks,
                       const Sizes& sizes, const Search& search) {
-    const Problem problem{hops, times, chunks, sizes, search};
     const auto sums = static_cast<std::size_t>(
         std::count(chunks.reduce.begin(), chunks.reduce.end(), std::uint8_t{1}));
     const auto work = (chunks.bytes.size() + 3 * sums) * static_cast<std::size_t>(hops.count());
@@ -139,7 +129,8 @@ Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const C
     Schedule best =
         first_or_best(attempts, search.threads, close_to(search.goal), [&](std::size_t i) {
             const int own_threads = attempts == 1 ? search.threads : 1;
-            return SteinerAttempt(problem, depth_prices[i], own_threads).run();
+            return SteinerAttempt(hops, times, chunks, sizes, search, depth_prices[i], own_threads)
+                .run();
         });
     if (search.progress.cancelled) throw Cancelled();
     return best;

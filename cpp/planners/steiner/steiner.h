@@ -2,13 +2,12 @@
 // chunk goes by a Steiner tree, chosen so that all trees together load the links evenly.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "base/hops.h"
-#include "base/progress.h"
+#include "base/tables.h"
 #include "planners/schedule.h"
-#include "planners/steiner/chunk_classes.h"
+#include "planners/sizes.h"
 
 namespace weft {
 

@@ -1,7 +1,6 @@
 // All-to-All from NPU 0: each chunk is a number of steps along each dimension, in any order. When
 // a resource is free it carries the chunk that has the farthest still to go.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <queue>
@@ -67,7 +66,41 @@ class Exchange {
         for (auto& tie : tie_) tie = static_cast<std::uint32_t>(random());
     }
 
-    SymmetricPlan run();
+    SymmetricPlan run() {
+        SymmetricPlan plan;
+        plan.time = 0;
+        std::size_t wanted = 0;
+        for (std::int32_t chunk = 0; chunk < chunks_; ++chunk) {
+            for (std::size_t k = 0; k < dimensions_; ++k)
+                if (const auto& way = leg(chunk, k); way.steps > 0) {
+                    left_[chunk] += way.steps;
+                    load_[d_.resource[way.direction]] +=
+                        way.steps * d_.hold[d_.resource[way.direction]];
+                }
+            wanted += static_cast<std::size_t>(left_[chunk]);
+            wait(chunk);
+        }
+        progress_.begin(static_cast<std::int64_t>(wanted));
+        plan.rows.reserve(wanted);
+        std::vector<std::int32_t> order(free_.size());
+        for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
+        for (ps now = 0; plan.rows.size() < wanted; now = next_time(now)) {
+            if (progress_.cancelled) throw Cancelled();
+            progress_.done = static_cast<std::int64_t>(plan.rows.size());
+            while (!arrivals_.empty() && arrivals_.top().first <= now) {
+                const auto chunk = arrivals_.top().second;
+                arrivals_.pop();
+                wait(chunk);
+            }
+            // The busiest decides when all ends: it chooses first.
+            std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+                return std::pair(-load_[a], a) < std::pair(-load_[b], b);
+            });
+            for (auto resource : order)
+                if (free_[resource] <= now) serve(resource, now, plan);
+        }
+        return plan;
+    }
 
   private:
     // A chunk that could go on over a resource: what is left of its way in picoseconds, a tie
@@ -75,9 +108,47 @@ class Exchange {
     using Waiting = std::tuple<ps, std::uint32_t, std::int32_t, std::int32_t>;
     using Arrival = std::pair<ps, std::int32_t>;
 
-    void wait(std::int32_t chunk);
-    void serve(std::int32_t resource, ps now, SymmetricPlan& plan);
-    ps next_time(ps now) const;
+    // The chunk is somewhere on its way and can go on along any dimension that is left.
+    void wait(std::int32_t chunk) {
+        ps rest = 0;
+        for (std::size_t k = 0; k < dimensions_; ++k)
+            if (const auto& way = leg(chunk, k); way.steps > 0)
+                rest += way.steps * d_.duration[d_.resource[way.direction]];
+        for (std::size_t k = 0; k < dimensions_; ++k)
+            if (const auto& way = leg(chunk, k); way.steps > 0)
+                waiting_[d_.resource[way.direction]].emplace(rest, tie_[chunk], left_[chunk],
+                                                             chunk);
+    }
+    void serve(std::int32_t resource, ps now, SymmetricPlan& plan) {
+        auto& queue = waiting_[resource];
+        while (!queue.empty()) {
+            const auto [rest, tie, left, chunk] = queue.top();
+            queue.pop();
+            if (left != left_[chunk]) continue;  // it has gone on elsewhere
+            for (std::size_t k = 0; k < dimensions_; ++k) {
+                auto& way = leg(chunk, k);
+                if (way.steps == 0 || d_.resource[way.direction] != resource) continue;
+                plan.rows.push_back({chunk, place_[chunk], way.direction, now});
+                place_[chunk] =
+                    grid_.moved(place_[chunk], d_.dimension[way.direction], d_.step[way.direction]);
+                --way.steps;
+                break;
+            }
+            const ps end = now + d_.duration[resource];
+            free_[resource] = now + d_.hold[resource];
+            load_[resource] -= d_.hold[resource];
+            plan.time = std::max(plan.time, end);
+            if (--left_[chunk] > 0) arrivals_.emplace(end, chunk);
+            return;
+        }
+    }
+    // When next a chunk can go on, or a resource on which chunks wait is free.
+    ps next_time(ps now) const {
+        ps next = arrivals_.empty() ? never : arrivals_.top().first;
+        for (std::size_t r = 0; r < free_.size(); ++r)
+            if (free_[r] > now && !waiting_[r].empty()) next = std::min(next, free_[r]);
+        return next;
+    }
     Leg& leg(std::int32_t chunk, std::size_t k) {
         return legs_[static_cast<std::size_t>(chunk) * dimensions_ + k];
     }
@@ -95,85 +166,6 @@ class Exchange {
     std::vector<ps> free_, load_;  // by resource; the load is what it must still carry
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
 };
-
-// The chunk is somewhere on its way and can go on along any dimension that is left.
-void Exchange::wait(std::int32_t chunk) {
-    ps rest = 0;
-    for (std::size_t k = 0; k < dimensions_; ++k)
-        if (const auto& way = leg(chunk, k); way.steps > 0)
-            rest += way.steps * d_.duration[d_.resource[way.direction]];
-    for (std::size_t k = 0; k < dimensions_; ++k)
-        if (const auto& way = leg(chunk, k); way.steps > 0)
-            waiting_[d_.resource[way.direction]].emplace(rest, tie_[chunk], left_[chunk], chunk);
-}
-
-void Exchange::serve(std::int32_t resource, ps now, SymmetricPlan& plan) {
-    auto& queue = waiting_[resource];
-    while (!queue.empty()) {
-        const auto [rest, tie, left, chunk] = queue.top();
-        queue.pop();
-        if (left != left_[chunk]) continue;  // it has gone on elsewhere
-        for (std::size_t k = 0; k < dimensions_; ++k) {
-            auto& way = leg(chunk, k);
-            if (way.steps == 0 || d_.resource[way.direction] != resource) continue;
-            plan.rows.push_back({chunk, place_[chunk], way.direction, now});
-            place_[chunk] =
-                grid_.moved(place_[chunk], d_.dimension[way.direction], d_.step[way.direction]);
-            --way.steps;
-            break;
-        }
-        const ps end = now + d_.duration[resource];
-        free_[resource] = now + d_.hold[resource];
-        load_[resource] -= d_.hold[resource];
-        plan.time = std::max(plan.time, end);
-        if (--left_[chunk] > 0) arrivals_.emplace(end, chunk);
-        return;
-    }
-}
-
-// When next a chunk can go on, or a resource on which chunks wait is free.
-ps Exchange::next_time(ps now) const {
-    ps next = arrivals_.empty() ? never : arrivals_.top().first;
-    for (std::size_t r = 0; r < free_.size(); ++r)
-        if (free_[r] > now && !waiting_[r].empty()) next = std::min(next, free_[r]);
-    return next;
-}
-
-SymmetricPlan Exchange::run() {
-    SymmetricPlan plan;
-    plan.time = 0;
-    std::size_t wanted = 0;
-    for (std::int32_t chunk = 0; chunk < chunks_; ++chunk) {
-        for (std::size_t k = 0; k < dimensions_; ++k)
-            if (const auto& way = leg(chunk, k); way.steps > 0) {
-                left_[chunk] += way.steps;
-                load_[d_.resource[way.direction]] +=
-                    way.steps * d_.hold[d_.resource[way.direction]];
-            }
-        wanted += static_cast<std::size_t>(left_[chunk]);
-        wait(chunk);
-    }
-    progress_.begin(static_cast<std::int64_t>(wanted));
-    plan.rows.reserve(wanted);
-    std::vector<std::int32_t> order(free_.size());
-    for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
-    for (ps now = 0; plan.rows.size() < wanted; now = next_time(now)) {
-        if (progress_.cancelled) throw Cancelled();
-        progress_.done = static_cast<std::int64_t>(plan.rows.size());
-        while (!arrivals_.empty() && arrivals_.top().first <= now) {
-            const auto chunk = arrivals_.top().second;
-            arrivals_.pop();
-            wait(chunk);
-        }
-        // The busiest decides when all ends: it chooses first.
-        std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-            return std::pair(-load_[a], a) < std::pair(-load_[b], b);
-        });
-        for (auto resource : order)
-            if (free_[resource] <= now) serve(resource, now, plan);
-    }
-    return plan;
-}
 
 }  // namespace
 

@@ -88,17 +88,146 @@ class Growth {
         find_parts();
     }
 
-    SymmetricPlan until(ps deadline);
+    SymmetricPlan until(ps deadline) {
+        SymmetricPlan plan;
+        plan.time = 0;
+        const auto wanted = ways_.size() - static_cast<std::size_t>(pieces_);
+        progress_.begin(static_cast<std::int64_t>(wanted));
+        plan.rows.reserve(wanted);
+        for (std::int32_t piece = 0; piece < pieces_; ++piece) claim(target(piece, 0));
+        for (std::int32_t piece = 0; piece < pieces_; ++piece) arrive(target(piece, 0));
+        std::vector<std::int32_t> order(free_.size());
+        for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
+        for (ps now = 0; plan.rows.size() < wanted; now = next_time(now)) {
+            if (now == never) return {};
+            if (progress_.cancelled) throw Cancelled();
+            progress_.done = static_cast<std::int64_t>(plan.rows.size());
+            while (!arrivals_.empty() && arrivals_.top().first <= now) {
+                const auto arrived = arrivals_.top().second;
+                arrivals_.pop();
+                arrive(arrived);
+            }
+            // Those with the least to choose from choose first.
+            std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+                return std::pair(offers_[a].count(), a) < std::pair(offers_[b].count(), b);
+            });
+            for (auto resource : order)
+                if (free_[resource] <= now && now + d_.duration[resource] <= deadline)
+                    serve(resource, now, plan);
+        }
+        return plan;
+    }
 
   private:
     using Arrival = std::pair<ps, Target>;
 
-    void find_ports();
-    void find_parts();
-    void claim(Target target);
-    void arrive(Target target);
-    void serve(std::int32_t resource, ps now, SymmetricPlan& plan);
-    ps next_time(ps now) const;
+    void find_ports() {
+        std::vector<std::int32_t> users(d_.hold.size());
+        direction_of_.assign(d_.hold.size(), -1);
+        for (auto resource : d_.resource) ++users[resource];
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(d_.step.size()); ++i) {
+            const auto resource = d_.resource[i], dimension = d_.dimension[i];
+            if (users[resource] == 1) {
+                links_.push_back(i);
+                direction_of_[resource] = i;
+            } else if (d_.step[i] == 1) {
+                const auto lines = static_cast<std::size_t>(grid_.lines(dimension)) * pieces_;
+                ports_.push_back({resource, dimension, i, std::vector<std::int32_t>(lines, -1),
+                                  std::vector<bool>(lines)});
+            }
+        }
+    }
+    void find_parts() {
+        std::vector<ps> pace(d_.sizes.size(), 0);
+        dimension_of_.assign(d_.hold.size(), 0);
+        for (std::size_t i = 0; i < d_.step.size(); ++i) {
+            dimension_of_[d_.resource[i]] = d_.dimension[i];
+            pace[d_.dimension[i]] = d_.hold[d_.resource[i]];
+        }
+        parts_.resize(pace.size());
+        for (std::size_t k = 0; k < pace.size(); ++k) {
+            for (std::size_t other = 0; other < pace.size(); ++other)
+                if (pace[other] > 0 && pace[other] < pace[k])
+                    parts_[k].faster.push_back(static_cast<std::int32_t>(other));
+            if (parts_[k].faster.empty()) continue;
+            parts_[k].entered.resize(ways_.size());
+            parts_[k].left = ways_.size();
+            for (auto other : parts_[k].faster)
+                parts_[k].left /= static_cast<std::size_t>(grid_.size(other));
+        }
+    }
+    // The target has its chunk or will have it: others can count on getting it from there.
+    void claim(Target mine) {
+        served_[mine] = 1;
+        for (auto& parts : parts_) {
+            if (parts.left == 0) continue;
+            auto& entered = parts.entered[part_of(parts, mine)];
+            parts.left -= entered ? 0 : 1;
+            entered = 1;
+        }
+        const auto piece = static_cast<std::int32_t>(mine / n_);
+        const auto npu = static_cast<std::int32_t>(mine % n_);
+        for (auto i : links_)
+            one_more_way(target(piece, grid_.moved(npu, d_.dimension[i], d_.step[i])));
+        for (auto& port : ports_) {
+            const auto line = line_of(port, mine);
+            if (port.claimed[line]) continue;
+            port.claimed[line] = true;
+            for (std::int32_t step = 1; step < grid_.size(port.dimension); ++step)
+                one_more_way(target(piece, grid_.moved(npu, port.dimension, step)));
+        }
+    }
+    // The target has its chunk now and can hand it on.
+    void arrive(Target mine) {
+        const auto piece = static_cast<std::int32_t>(mine / n_);
+        const auto npu = static_cast<std::int32_t>(mine % n_);
+        for (auto i : links_)
+            offer(d_.resource[i], target(piece, grid_.moved(npu, d_.dimension[i], d_.step[i])));
+        for (auto& port : ports_) {
+            auto& holder = port.holder[line_of(port, mine)];
+            if (holder >= 0) continue;
+            holder = npu;
+            for (std::int32_t step = 1; step < grid_.size(port.dimension); ++step)
+                offer(port.resource, target(piece, grid_.moved(npu, port.dimension, step)));
+        }
+    }
+    // Lets a free resource carry something, if it has anything to carry.
+    void serve(std::int32_t resource, ps now, SymmetricPlan& plan) {
+        Target taken = 0;
+        const auto rank_of = [&](Target other) { return rank(resource, other); };
+        // What it carried last arrives a little after it is free, and may be what others wait for.
+        const ps lead = d_.duration[resource] - d_.hold[resource];
+        const bool waits = parts_[dimension_of_[resource]].left > 0 && now < free_[resource] + lead;
+        if (!offers_[resource].take(random_, waits ? 0 : kMostWays, rank_of, taken)) return;
+        const auto piece = static_cast<std::int32_t>(taken / n_);
+        const auto npu = static_cast<std::int32_t>(taken % n_);
+        auto way = direction_of_[resource];
+        std::int32_t src = 0;
+        if (way >= 0) {
+            src = grid_.moved(npu, d_.dimension[way], grid_.size(d_.dimension[way]) - d_.step[way]);
+        } else {
+            const auto port = std::find_if(ports_.begin(), ports_.end(),
+                                           [&](const Port& p) { return p.resource == resource; });
+            src = port->holder[line_of(*port, taken)];
+            const auto size = grid_.size(port->dimension);
+            const auto step =
+                grid_.coordinate(npu, port->dimension) - grid_.coordinate(src, port->dimension);
+            way = port->first + (step > 0 ? step : step + size) - 1;
+        }
+        claim(taken);
+        const ps end = now + d_.duration[resource];
+        free_[resource] = now + d_.hold[resource];
+        arrivals_.emplace(end, taken);
+        plan.rows.push_back({piece, src, way, now});
+        plan.time = std::max(plan.time, end);
+    }
+    // When next a chunk arrives, or a resource that has something to carry is free.
+    ps next_time(ps now) const {
+        ps next = arrivals_.empty() ? never : arrivals_.top().first;
+        for (std::size_t r = 0; r < free_.size(); ++r)
+            if (free_[r] > now && offers_[r].count() > 0) next = std::min(next, free_[r]);
+        return next;
+    }
 
     Target target(std::int32_t piece, std::int32_t npu) const {
         return static_cast<Target>(piece) * n_ + npu;
@@ -147,149 +276,6 @@ class Growth {
     std::vector<Parts> parts_;                // by dimension
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
 };
-
-void Growth::find_ports() {
-    std::vector<std::int32_t> users(d_.hold.size());
-    direction_of_.assign(d_.hold.size(), -1);
-    for (auto resource : d_.resource) ++users[resource];
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(d_.step.size()); ++i) {
-        const auto resource = d_.resource[i], dimension = d_.dimension[i];
-        if (users[resource] == 1) {
-            links_.push_back(i);
-            direction_of_[resource] = i;
-        } else if (d_.step[i] == 1) {
-            const auto lines = static_cast<std::size_t>(grid_.lines(dimension)) * pieces_;
-            ports_.push_back({resource, dimension, i, std::vector<std::int32_t>(lines, -1),
-                              std::vector<bool>(lines)});
-        }
-    }
-}
-
-void Growth::find_parts() {
-    std::vector<ps> pace(d_.sizes.size(), 0);
-    dimension_of_.assign(d_.hold.size(), 0);
-    for (std::size_t i = 0; i < d_.step.size(); ++i) {
-        dimension_of_[d_.resource[i]] = d_.dimension[i];
-        pace[d_.dimension[i]] = d_.hold[d_.resource[i]];
-    }
-    parts_.resize(pace.size());
-    for (std::size_t k = 0; k < pace.size(); ++k) {
-        for (std::size_t other = 0; other < pace.size(); ++other)
-            if (pace[other] > 0 && pace[other] < pace[k])
-                parts_[k].faster.push_back(static_cast<std::int32_t>(other));
-        if (parts_[k].faster.empty()) continue;
-        parts_[k].entered.resize(ways_.size());
-        parts_[k].left = ways_.size();
-        for (auto other : parts_[k].faster)
-            parts_[k].left /= static_cast<std::size_t>(grid_.size(other));
-    }
-}
-
-// The target has its chunk or will have it: others can count on getting it from there.
-void Growth::claim(Target mine) {
-    served_[mine] = 1;
-    for (auto& parts : parts_) {
-        if (parts.left == 0) continue;
-        auto& entered = parts.entered[part_of(parts, mine)];
-        parts.left -= entered ? 0 : 1;
-        entered = 1;
-    }
-    const auto piece = static_cast<std::int32_t>(mine / n_);
-    const auto npu = static_cast<std::int32_t>(mine % n_);
-    for (auto i : links_)
-        one_more_way(target(piece, grid_.moved(npu, d_.dimension[i], d_.step[i])));
-    for (auto& port : ports_) {
-        const auto line = line_of(port, mine);
-        if (port.claimed[line]) continue;
-        port.claimed[line] = true;
-        for (std::int32_t step = 1; step < grid_.size(port.dimension); ++step)
-            one_more_way(target(piece, grid_.moved(npu, port.dimension, step)));
-    }
-}
-
-// The target has its chunk now and can hand it on.
-void Growth::arrive(Target mine) {
-    const auto piece = static_cast<std::int32_t>(mine / n_);
-    const auto npu = static_cast<std::int32_t>(mine % n_);
-    for (auto i : links_)
-        offer(d_.resource[i], target(piece, grid_.moved(npu, d_.dimension[i], d_.step[i])));
-    for (auto& port : ports_) {
-        auto& holder = port.holder[line_of(port, mine)];
-        if (holder >= 0) continue;
-        holder = npu;
-        for (std::int32_t step = 1; step < grid_.size(port.dimension); ++step)
-            offer(port.resource, target(piece, grid_.moved(npu, port.dimension, step)));
-    }
-}
-
-// Lets a free resource carry something, if it has anything to carry.
-void Growth::serve(std::int32_t resource, ps now, SymmetricPlan& plan) {
-    Target taken = 0;
-    const auto rank_of = [&](Target other) { return rank(resource, other); };
-    // What it carried last arrives a little after it is free, and may be what others wait for.
-    const ps lead = d_.duration[resource] - d_.hold[resource];
-    const bool waits = parts_[dimension_of_[resource]].left > 0 && now < free_[resource] + lead;
-    if (!offers_[resource].take(random_, waits ? 0 : kMostWays, rank_of, taken)) return;
-    const auto piece = static_cast<std::int32_t>(taken / n_);
-    const auto npu = static_cast<std::int32_t>(taken % n_);
-    auto way = direction_of_[resource];
-    std::int32_t src = 0;
-    if (way >= 0) {
-        src = grid_.moved(npu, d_.dimension[way], grid_.size(d_.dimension[way]) - d_.step[way]);
-    } else {
-        const auto port = std::find_if(ports_.begin(), ports_.end(),
-                                       [&](const Port& p) { return p.resource == resource; });
-        src = port->holder[line_of(*port, taken)];
-        const auto size = grid_.size(port->dimension);
-        const auto step =
-            grid_.coordinate(npu, port->dimension) - grid_.coordinate(src, port->dimension);
-        way = port->first + (step > 0 ? step : step + size) - 1;
-    }
-    claim(taken);
-    const ps end = now + d_.duration[resource];
-    free_[resource] = now + d_.hold[resource];
-    arrivals_.emplace(end, taken);
-    plan.rows.push_back({piece, src, way, now});
-    plan.time = std::max(plan.time, end);
-}
-
-// When next a chunk arrives, or a resource that has something to carry is free.
-ps Growth::next_time(ps now) const {
-    ps next = arrivals_.empty() ? never : arrivals_.top().first;
-    for (std::size_t r = 0; r < free_.size(); ++r)
-        if (free_[r] > now && offers_[r].count() > 0) next = std::min(next, free_[r]);
-    return next;
-}
-
-SymmetricPlan Growth::until(ps deadline) {
-    SymmetricPlan plan;
-    plan.time = 0;
-    const auto wanted = ways_.size() - static_cast<std::size_t>(pieces_);
-    progress_.begin(static_cast<std::int64_t>(wanted));
-    plan.rows.reserve(wanted);
-    for (std::int32_t piece = 0; piece < pieces_; ++piece) claim(target(piece, 0));
-    for (std::int32_t piece = 0; piece < pieces_; ++piece) arrive(target(piece, 0));
-    std::vector<std::int32_t> order(free_.size());
-    for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
-    for (ps now = 0; plan.rows.size() < wanted; now = next_time(now)) {
-        if (now == never) return {};
-        if (progress_.cancelled) throw Cancelled();
-        progress_.done = static_cast<std::int64_t>(plan.rows.size());
-        while (!arrivals_.empty() && arrivals_.top().first <= now) {
-            const auto arrived = arrivals_.top().second;
-            arrivals_.pop();
-            arrive(arrived);
-        }
-        // Those with the least to choose from choose first.
-        std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-            return std::pair(offers_[a].count(), a) < std::pair(offers_[b].count(), b);
-        });
-        for (auto resource : order)
-            if (free_[resource] <= now && now + d_.duration[resource] <= deadline)
-                serve(resource, now, plan);
-    }
-    return plan;
-}
 
 }  // namespace
 

@@ -16,7 +16,7 @@ constexpr std::int32_t least_trees = 32, most_trees = 256;
 constexpr double eagerness = 0.3;
 
 // The same hops, of which `out` and `in` list only those between these NPUs.
-Hops within(Hops hops, const std::vector<std::int32_t>& npus) {
+Hops within(Hops hops, std::span<const std::int32_t> npus) {
     std::vector<bool> inside(hops.out.size(), false);
     for (auto npu : npus) inside[npu] = true;
     auto restricted = [&](const Rows& all) {
@@ -46,12 +46,10 @@ Tasks make_tasks(const Hops& hops, const std::vector<Tree>& trees, std::int32_t 
 std::vector<ps> priorities(const Tasks& tasks, const HopTimes& times) {
     auto priority = tasks.tails({&times, 1});
     for (std::int32_t task = 0; task < tasks.size(); ++task)
-        priority[task] -= static_cast<ps>(eagerness * tasks.chunk(task) *
-                                          static_cast<double>(times.duration[tasks.hop(task)]));
+        priority[task] -= static_cast<ps>(eagerness * tasks[task].chunk *
+                                          static_cast<double>(times.duration[tasks[task].hop]));
     return priority;
 }
-
-}  // namespace
 
 TreeProblem tree_problem(const Chunks& chunks) {
     TreeProblem problem{{}, {}, -1, chunks.size()};
@@ -59,15 +57,15 @@ TreeProblem tree_problem(const Chunks& chunks) {
     std::ranges::set_union(chunks.holders(0), chunks.takers(0),
                            std::back_inserter(problem.members));
     if (!chunks.reduce[0]) problem.root = chunks.holders(0)[0];
-    if (chunks.reach[0] >= 0) {
-        const auto reach = chunks.sets[chunks.reach[0]];
-        problem.reach.assign(reach.begin(), reach.end());
-    }
+    if (chunks.reach[0] >= 0) problem.reach = chunks.sets[chunks.reach[0]];
     return problem;
 }
 
-Schedule plan_trees(const Hops& hops, const HopTimes& times, const TreeProblem& problem,
+}  // namespace
+
+Schedule plan_trees(const Network&, const Hops& hops, const HopTimes& times, const Chunks& chunks,
                     const Search& search) {
+    const TreeProblem problem = tree_problem(chunks);
     if (problem.members.size() < 2) return nothing_to_move();
     if (hops.count() == 0) return {};
     const auto count =

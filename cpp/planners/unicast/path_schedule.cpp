@@ -1,10 +1,11 @@
-#include "planners/unicast/path_schedule.h"
-
+// Times for chunks whose paths are decided.
 #include <bit>
+#include <tuple>
 
-#include "base/events.h"
 #include "base/ports.h"
 #include "base/random.h"
+#include "planners/hop_events.h"
+#include "planners/unicast/paths.h"
 
 namespace weft {
 namespace {
@@ -20,7 +21,7 @@ class WaitingChunks {
     int levels() const { return levels_; }
     bool empty(std::int32_t hop) const { return mask_[hop] == 0; }
     int top_level(std::int32_t hop) const { return std::bit_width(mask_[hop]) - 1; }
-    std::int32_t front(std::int32_t hop) const { return ends(hop, top_level(hop)).first; }
+    std::int32_t front(std::int32_t hop) { return ends(hop, top_level(hop)).first; }
 
     void push(std::int32_t hop, int level, std::int32_t chunk) {
         auto& queue = ends(hop, level);
@@ -52,9 +53,6 @@ class WaitingChunks {
     Ends& ends(std::int32_t hop, int level) {
         return ends_[static_cast<std::size_t>(hop) * levels_ + level];
     }
-    const Ends& ends(std::int32_t hop, int level) const {
-        return ends_[static_cast<std::size_t>(hop) * levels_ + level];
-    }
 
     int levels_;
     std::vector<std::uint64_t> mask_;  // per hop: the levels that are not empty
@@ -67,11 +65,10 @@ class PathScheduler {
   public:
     PathScheduler(const Hops& hops, const Unicast& unicast, const Paths& paths, ps load,
                   Precedence precedence, std::uint64_t seed, Progress& progress)
-        : hops_(hops), unicast_(unicast), paths_(paths), progress_(progress),
-          ports_(hops, unicast.times[0]), waiting_(hops.count(), unicast.src.size()),
-          position_(unicast.src.size(), 0), rank_(unicast.src.size(), 0),
-          is_ready_(hops.count(), 0), events_(all_delays()), left_(hops.bundles.size(), 0) {
-        number_lanes();
+        : hops_(hops), unicast_(unicast), paths_(paths), progress_(progress), ports_(hops),
+          waiting_(hops.count(), unicast.src.size()), position_(unicast.src.size(), 0),
+          rank_(unicast.src.size(), 0), is_ready_(hops.count(), 0), events_(hops, unicast.times),
+          left_(hops.bundles.size(), 0) {
         rank_chunks(static_cast<double>(std::max<ps>(load, 1)), precedence, seed);
         if (!hops.single_links) hops_using_ = hops_by_bundle();
         schedule_.chunk.reserve(paths.hops());
@@ -82,41 +79,16 @@ class PathScheduler {
     Schedule run() {
         for (std::int32_t chunk = 0; chunk < unicast_.chunks(); ++chunk)
             if (!paths_[chunk].empty()) enqueue(chunk);
-        start_ready_hops();
-        while (!events_.empty()) {
-            if (progress_.cancelled) return {};
-            now_ = events_.next_time();
-            events_.pop_all(now_, [&](const Event& event) {
-                event.detail == release ? on_release(event.subject) : on_arrival(event.subject);
-            });
-            start_ready_hops();
-        }
+        const bool ended = events_.run(
+            now_, progress_, [&](auto bundle) { on_release(bundle); },
+            [&](auto chunk) { on_arrival(chunk); }, [&] { start_ready_hops(); });
+        if (!ended) return {};
         schedule_.time = now_;
         schedule_.routes = ports_.take_routes();
         return std::move(schedule_);
     }
 
   private:
-    std::vector<ps> all_delays() const {
-        std::vector<ps> delays;
-        for (const auto& times : unicast_.times) {
-            delays.insert(delays.end(), times.duration.begin(), times.duration.end());
-            for (const auto& hold : times.holds) {
-                delays.push_back(hold.length);
-                delays.push_back(hold.offset + hold.length);
-            }
-        }
-        return delays;
-    }
-    void number_lanes() {
-        for (const auto& times : unicast_.times) {
-            for (auto duration : times.duration) arrival_lane_.push_back(events_.lane(duration));
-            for (const auto& hold : times.holds) {
-                held_lane_.push_back(events_.lane(hold.length));
-                freed_lane_.push_back(events_.lane(hold.offset + hold.length));
-            }
-        }
-    }
     ps duration(std::span<const std::int32_t> path, std::int32_t chunk) const {
         ps sum = 0;
         for (auto hop : path) sum += times_of(chunk).duration[hop];
@@ -174,15 +146,11 @@ class PathScheduler {
     // Hops compete for links: those first whose busiest link has most to carry still, since a
     // link that idles while others have less left to do makes the end later.
     void sort_ready() {
-        struct Turn {
-            double left;
-            int level;
-            std::int32_t rotation, hop;
-        };
-        std::vector<Turn> turns;
+        // Whoever has more left, then whoever is on a higher level, comes first.
+        std::vector<std::tuple<double, int, std::int32_t, std::int32_t>> turns;
         const auto npus = hops_.out.size();
         for (auto hop : ready_) {
-            if (!ports_.is_free(hop, now_, times_of(waiting_.front(hop)))) {
+            if (ports_.blocked_at(hop, now_, times_of(waiting_.front(hop))) >= 0) {
                 is_ready_[hop] = 0;
                 continue;
             }
@@ -190,50 +158,32 @@ class PathScheduler {
             for (auto bundle : hops_.steps[hop])
                 most = std::max(most, static_cast<double>(left_[bundle]) /
                                           static_cast<double>(hops_.bundles[bundle].size()));
-            turns.push_back({most, waiting_.top_level(hop),
-                             (hops_.dst[hop] - hops_.src[hop] + npus) % npus, hop});
+            turns.emplace_back(-most, -waiting_.top_level(hop),
+                               (hops_.dst[hop] - hops_.src[hop] + npus) % npus, hop);
         }
-        std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
-            if (a.left != b.left) return a.left > b.left;
-            if (a.level != b.level) return a.level > b.level;
-            if (a.rotation != b.rotation) return a.rotation < b.rotation;
-            return a.hop < b.hop;
-        });
+        std::sort(turns.begin(), turns.end());
         ready_.clear();
-        for (const auto& turn : turns) ready_.push_back(turn.hop);
+        for (const auto& turn : turns) ready_.push_back(std::get<3>(turn));
     }
 
     void start(std::int32_t hop) {
         const auto chunk = waiting_.pop(hop);
         const auto size = unicast_.size[chunk];
         const auto& times = unicast_.times[size];
-        schedule_.chunk.push_back(chunk);
-        schedule_.hop.push_back(hop);
-        if (!hops_.single_links) schedule_.route.push_back(ports_.route(hop));
-        schedule_.start.push_back(now_);
+        schedule_.add(chunk, hop, ports_.route(), now_);
         rank_[chunk] -= static_cast<float>(urgency_ * static_cast<double>(times.duration[hop]));
-        const auto steps = static_cast<std::int64_t>(hops_.steps.items.size());
-        const auto arrival = arrival_lane_[static_cast<std::int64_t>(size) * hops_.count() + hop];
-        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i) {
+        for (auto i = hops_.steps.offsets[hop]; i < hops_.steps.offsets[hop + 1]; ++i)
             left_[hops_.steps.items[i]] -= times.holds[i].length;
-            // A later hop may need the link only some time after its own start: look twice.
-            const auto bundle = static_cast<std::uint32_t>(hops_.steps.items[i]);
-            const auto held = held_lane_[size * steps + i];
-            const auto freed = freed_lane_[size * steps + i];
-            if (!hops_.single_links || held != arrival) events_.push(now_, held, bundle, release);
-            if (freed != held) events_.push(now_, freed, bundle, release);
-        }
-        events_.push(now_, arrival, static_cast<std::uint32_t>(chunk), 0);
+        events_.start(now_, hop, size, chunk, hops_.single_links);
     }
 
-    void on_release(std::uint32_t bundle) {
+    void on_release(std::int32_t bundle) {
         if (hops_.single_links)
-            wake(static_cast<std::int32_t>(bundle));
+            wake(bundle);
         else
             for (auto hop : hops_using_[bundle]) wake(hop);
     }
-    void on_arrival(std::uint32_t subject) {
-        const auto chunk = static_cast<std::int32_t>(subject);
+    void on_arrival(std::int32_t chunk) {
         const auto path = paths_[chunk];
         if (hops_.single_links) wake(path[position_[chunk]]);  // a link held until the arrival
         ++progress_.done;
@@ -254,11 +204,9 @@ class PathScheduler {
     std::vector<float> rank_;              // per chunk: the higher, the earlier it goes
     std::vector<std::uint8_t> is_ready_;
     std::vector<std::int32_t> ready_;
-    EventQueue events_;
-    std::vector<std::uint32_t> arrival_lane_;            // per size, by hop
-    std::vector<std::uint32_t> held_lane_, freed_lane_;  // per size, by step
-    Rows hops_using_;                                    // by bundle
-    std::vector<ps> left_;                               // per bundle: holds still to come
+    HopEvents events_;
+    Rows hops_using_;       // by bundle
+    std::vector<ps> left_;  // per bundle: holds still to come
     double urgency_ = 0, levels_of_rank_ = 0;
     ps now_ = 0;
     Schedule schedule_;
@@ -268,11 +216,11 @@ class PathScheduler {
 
 Schedule schedule_paths(const Hops& hops, const Unicast& unicast, const Paths& paths, ps load,
                         Precedence precedence, std::uint64_t seed, Progress& progress) {
-    auto run = [&](auto&& scheduler) { return scheduler.run(); };
-    return hops.single_links ? run(PathScheduler<LinkPorts>(hops, unicast, paths, load, precedence,
-                                                            seed, progress))
-                             : run(PathScheduler<RoutedPorts>(hops, unicast, paths, load,
-                                                              precedence, seed, progress));
+    const auto run = [&]<class Ports>(std::type_identity<Ports>) {
+        return PathScheduler<Ports>(hops, unicast, paths, load, precedence, seed, progress).run();
+    };
+    return hops.single_links ? run(std::type_identity<LinkPorts>())
+                             : run(std::type_identity<RoutedPorts>());
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Chunks that each go to one NPU, and the ways they take.
+// Chunks that each go to one NPU, the ways they take, and when they take them.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/hops.h"
+#include "planners/schedule.h"
 
 namespace weft {
 
@@ -63,5 +64,29 @@ class Paths {
     std::vector<std::int32_t> length_, hops_;
     std::int64_t total_ = 0;
 };
+
+// Ways on which no link is loaded more than it must be.
+struct RoutedPaths {
+    Paths paths;
+    ps load = 0;             // how long the busiest link is held
+    bool all_found = false;  // whether every chunk has a way
+};
+
+// `bound`: the whole takes at least that long, so links may be held that long without harm.
+// `thrift`: how much the length of paths counts beside loads.
+RoutedPaths route(const Hops& hops, const Unicast& unicast, double thrift, std::uint64_t seed,
+                  ps bound, Progress& progress);
+
+// Which chunk goes first. A chunk with a long way to go must leave early: its rank is its way's
+// part of the longest one, times `urgency`. On top comes something random, up to `freedom` of the
+// whole, so that all links get work from the beginning.
+struct Precedence {
+    double urgency, freedom;
+};
+
+// Times for chunks whose paths are decided: whenever links are free, a chunk that waits takes them.
+// `load`: how long the busiest link is held.
+Schedule schedule_paths(const Hops& hops, const Unicast& unicast, const Paths& paths, ps load,
+                        Precedence precedence, std::uint64_t seed, Progress& progress);
 
 }  // namespace weft

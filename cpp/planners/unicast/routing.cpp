@@ -1,11 +1,11 @@
-#include "planners/unicast/routing.h"
-
+// Ways for chunks that each go to one NPU: shortest ones first, then detours off busy links.
 #include <cmath>
 #include <numeric>
-#include <unordered_map>
 
+#include "base/flat_index.h"
 #include "base/random.h"
 #include "planners/unicast/congestion.h"
+#include "planners/unicast/paths.h"
 
 namespace weft {
 namespace {
@@ -39,7 +39,7 @@ class Router {
 
   private:
     void find_targets() {
-        std::unordered_map<std::uint64_t, std::int32_t> numbers;
+        FlatIndex numbers;
         const auto sets = static_cast<std::uint64_t>(unicast_.sets.size()) + 1;
         target_of_.resize(unicast_.src.size());
         for (std::int32_t c = 0; c < unicast_.chunks(); ++c) {
@@ -48,9 +48,8 @@ class Router {
                               static_cast<std::uint64_t>(target.reach + 1)) *
                                  npus_ +
                              target.dst;
-            const auto [found, is_new] = numbers.try_emplace(key, targets_.size());
-            if (is_new) targets_.push_back(target);
-            target_of_[c] = found->second;
+            target_of_[c] = numbers.of(key);
+            if (numbers.size() > targets_.size()) targets_.push_back(target);
         }
         chunks_of_ = group_by(target_of_, static_cast<std::int32_t>(targets_.size()));
     }
@@ -143,9 +142,76 @@ class Router {
         }
     }
 
-    void balance();
-    std::int64_t improve(std::int32_t batch);
-    bool offer(std::int32_t chunk);
+    // Detours away from the busiest links, as long as that makes them less busy.
+    void balance() {
+        const double least_work = static_cast<double>(targets_.size()) * hops_.count();
+        if (least_work > most_work_of_a_pass) return;
+        const double work = static_cast<double>(unicast_.chunks()) * hops_.count();
+        const auto batch = static_cast<std::int32_t>(std::ceil(work / work_of_a_pass));
+        const int patience = batch > 1 ? 1 : 4;
+        double least = loads_.largest();
+        int doublings = batch > 1 ? first_doublings : gentle_doublings;
+        for (int misses = 0; misses < patience && least > near_bound * bound_;) {
+            // Gently first, with far to go. Then just below the largest load: nearer than that, and
+            // short paths are not worth anything.
+            const double part = doublings == gentle_doublings ? 0.5 : 0.95;
+            loads_.aim(std::max(bound_, part * loads_.largest()), doublings);
+            const auto moved = improve(std::max(batch, 1));
+            if (moved == 0 || progress_.cancelled) return;
+            const bool gains = loads_.largest() < 0.9995 * least;
+            least = std::min(least, loads_.largest());
+            misses = gains ? 0 : misses + 1;
+            if (!gains || doublings > gentle_doublings)
+                doublings = std::min(doublings + 1, most_doublings);
+        }
+    }
+    // Offers every chunk a new way. Trees are grown for `batch` chunks each: those that come first
+    // make the tree dearer for the others, so each looks at the true costs before it moves.
+    std::int64_t improve(std::int32_t batch) {
+        struct Unit {
+            std::int32_t target;
+            std::int64_t begin, end;
+        };
+        std::vector<Unit> units;
+        auto& chunks = chunks_of_.items;
+        for (std::int32_t t = 0; t < chunks_of_.size(); ++t) {
+            const auto first = chunks_of_.offsets[t], last = chunks_of_.offsets[t + 1];
+            for (auto i = last - first; i > 1; --i)
+                std::swap(chunks[first + i - 1],
+                          chunks[first + random_.below(static_cast<std::uint32_t>(i))]);
+            for (auto begin = first; begin < last; begin += batch)
+                units.push_back({t, begin, std::min(begin + batch, last)});
+        }
+        random_.shuffle(units);
+        std::int64_t moved = 0;
+        for (const auto& unit : units) {
+            if (progress_.cancelled) return moved;
+            const auto& target = targets_[unit.target];
+            const bool alone = unit.end - unit.begin == 1;
+            const auto only = chunks[unit.begin];
+            if (alone) loads_.remove(paths_[only], target.size);
+            grow_tree(target, alone ? unicast_.src[only] : -1,
+                      [&](std::int32_t hop) { return loads_.cost(hop, target.size); });
+            if (alone) loads_.add(paths_[only], target.size);
+            for (auto i = unit.begin; i < unit.end; ++i) moved += offer(chunks[i]);
+        }
+        return moved;
+    }
+    // Takes a chunk out, and puts it on its way in the tree if that is cheaper, else back.
+    bool offer(std::int32_t chunk) {
+        const auto size = unicast_.size[chunk];
+        const auto dst = unicast_.dst[chunk];
+        if (cost_[unicast_.src[chunk]] > loads_.cost(paths_[chunk], size)) return false;
+        path_.clear();
+        for (auto npu = unicast_.src[chunk]; npu != dst; npu = hops_.dst[path_.back()])
+            path_.push_back(via_[npu]);
+        loads_.remove(paths_[chunk], size);
+        const bool gains =
+            loads_.cost(path_, size) < worth_moving * loads_.cost(paths_[chunk], size);
+        if (gains) paths_.set(chunk, path_);
+        loads_.add(paths_[chunk], size);
+        return gains;
+    }
 
     // The cheapest ways from everywhere to a target; from `until` at least, if it is not -1.
     template <class Cost>
@@ -202,78 +268,6 @@ class Router {
     std::vector<std::pair<double, std::int32_t>> heap_;
     std::int32_t stamp_ = 0, opened_ = 0;
 };
-
-// Takes a chunk out, and puts it on its way in the tree if that is cheaper, else back.
-bool Router::offer(std::int32_t chunk) {
-    const auto size = unicast_.size[chunk];
-    const auto dst = unicast_.dst[chunk];
-    if (cost_[unicast_.src[chunk]] > loads_.cost(paths_[chunk], size)) return false;
-    path_.clear();
-    for (auto npu = unicast_.src[chunk]; npu != dst; npu = hops_.dst[path_.back()])
-        path_.push_back(via_[npu]);
-    loads_.remove(paths_[chunk], size);
-    const bool gains = loads_.cost(path_, size) < worth_moving * loads_.cost(paths_[chunk], size);
-    if (gains) paths_.set(chunk, path_);
-    loads_.add(paths_[chunk], size);
-    return gains;
-}
-
-// Offers every chunk a new way. Trees are grown for `batch` chunks each: those that come first
-// make the tree dearer for the others, so each looks at the true costs before it moves.
-std::int64_t Router::improve(std::int32_t batch) {
-    struct Unit {
-        std::int32_t target;
-        std::int64_t begin, end;
-    };
-    std::vector<Unit> units;
-    auto& chunks = chunks_of_.items;
-    for (std::int32_t t = 0; t < chunks_of_.size(); ++t) {
-        const auto first = chunks_of_.offsets[t], last = chunks_of_.offsets[t + 1];
-        for (auto i = last - first; i > 1; --i)
-            std::swap(chunks[first + i - 1],
-                      chunks[first + random_.below(static_cast<std::uint32_t>(i))]);
-        for (auto begin = first; begin < last; begin += batch)
-            units.push_back({t, begin, std::min(begin + batch, last)});
-    }
-    random_.shuffle(units);
-    std::int64_t moved = 0;
-    for (const auto& unit : units) {
-        if (progress_.cancelled) return moved;
-        const auto& target = targets_[unit.target];
-        const bool alone = unit.end - unit.begin == 1;
-        const auto only = chunks[unit.begin];
-        if (alone) loads_.remove(paths_[only], target.size);
-        grow_tree(target, alone ? unicast_.src[only] : -1,
-                  [&](std::int32_t hop) { return loads_.cost(hop, target.size); });
-        if (alone) loads_.add(paths_[only], target.size);
-        for (auto i = unit.begin; i < unit.end; ++i) moved += offer(chunks[i]);
-    }
-    return moved;
-}
-
-// Detours away from the busiest links, as long as that makes them less busy.
-void Router::balance() {
-    const double least_work = static_cast<double>(targets_.size()) * hops_.count();
-    if (least_work > most_work_of_a_pass) return;
-    const double work = static_cast<double>(unicast_.chunks()) * hops_.count();
-    const auto batch = static_cast<std::int32_t>(std::ceil(work / work_of_a_pass));
-    const int patience = batch > 1 ? 1 : 4;
-    double least = loads_.largest();
-    int doublings = batch > 1 ? first_doublings : gentle_doublings;
-    for (int misses = 0; misses < patience && least > near_bound * bound_;) {
-        // Gently first, with far to go. Then just below the largest load: nearer than that, and
-        // short paths are not worth anything.
-        const double part = doublings == gentle_doublings ? 0.5 : 0.95;
-        loads_.aim(std::max(bound_, part * loads_.largest()), doublings);
-        const auto moved = improve(std::max(batch, 1));
-        if (moved == 0 || progress_.cancelled) return;
-        const bool gains = loads_.largest() < 0.9995 * least;
-        least = std::min(least, loads_.largest());
-        misses = gains ? 0 : misses + 1;
-        if (!gains || doublings > gentle_doublings)
-            doublings = std::min(doublings + 1, most_doublings);
-    }
-}
 
 }  // namespace
 

@@ -6,8 +6,6 @@
 #include "base/random.h"
 #include "planners/race.h"
 #include "planners/sizes.h"
-#include "planners/unicast/path_schedule.h"
-#include "planners/unicast/routing.h"
 
 namespace weft {
 

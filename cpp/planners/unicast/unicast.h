@@ -1,8 +1,6 @@
 // The planner for chunks that each go to one NPU: routed first, since loads decide, then scheduled.
 #pragma once
 
-#include <cstdint>
-
 #include "base/tables.h"
 #include "planners/schedule.h"
 #include "planners/unicast/paths.h"

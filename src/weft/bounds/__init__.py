@@ -6,6 +6,7 @@ meets the time to be judged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.cuts import cut_bound
 from weft.bounds.flows import flow_bound, quick_flow_bound
-from weft.bounds.nodes import gossip_bound, node_bound
+from weft.bounds.nodes import Proof, gossip_bound, node_bound
 from weft.bounds.symmetric import applies, symmetric_bounds
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -90,14 +91,15 @@ def lower_bound(
     topology = _within_reach(topology, chunks)
     classes = ChunkClasses.of(chunks)
     bound = Bound(0, "none", 0)
-    for prove, budget in (
-        (node_bound, max(_NODE_BUDGET, topology.links + topology.nodes)),  # one NPU's distances
-        (gossip_bound, 0),
-        (flow_bound, _FLOW_BUDGET),
-        (cut_bound, _CUT_BUDGET),
-    ):
-        time, kind, ideal = prove(topology, classes, cost, enough, budget, bound.ideal)
-        bound = bound.stronger(Bound(time, kind, ideal))
+    node_budget = max(_NODE_BUDGET, topology.links + topology.nodes)  # one NPU's distances
+    proofs: list[Callable[[int], Proof]] = [
+        lambda known: node_bound(topology, classes, cost, enough, node_budget, known),
+        lambda _: gossip_bound(topology, classes, cost),
+        lambda _: flow_bound(topology, classes, cost, enough, _FLOW_BUDGET),
+        lambda known: cut_bound(topology, classes, cost, enough, _CUT_BUDGET, known),
+    ]
+    for prove in proofs:
+        bound = bound.stronger(Bound(*prove(bound.ideal)))
         if bound.time >= enough:
             break
     return bound
@@ -114,8 +116,8 @@ def demand_bound(
     if not applies(topology, demand):
         return lower_bound(topology, demand.chunks, cost, enough=enough)
     bound = Bound(0, "none", 0)
-    for time, kind, ideal in symmetric_bounds(topology, demand, cost, enough):
-        bound = bound.stronger(Bound(time, kind, ideal))
+    for proof in symmetric_bounds(topology, demand, cost, enough):
+        bound = bound.stronger(Bound(*proof))
     if bound.time >= enough or demand.chunk_count > _MOST_LISTED:
         return bound
     return bound.stronger(lower_bound(topology, demand.chunks, cost, enough=enough))
@@ -132,7 +134,7 @@ def quick_bound(
     if chunk_bytes is not None:
         classes = classes.resized(chunk_bytes)
     node, _, _ = node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET, 0)
-    gossip, _, _ = gossip_bound(topology, classes, cost, NEVER, 0, 0)
+    gossip, _, _ = gossip_bound(topology, classes, cost)
     return max(node, gossip, quick_flow_bound(topology, classes, cost))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.bounds.classes import ChunkClasses
-from weft.bounds.gates import time_through
+from weft.bounds.lengths import Carriers
 from weft.bounds.nodes import Proof
 from weft.bounds.sweeps import sweep_of_sets
 from weft.cost import CostModel
@@ -25,16 +25,12 @@ _VISITS_A_SWEEP = 70  # of each link, at the least
 _VISITS_A_FLOW = 1000  # on networks so large that it matters: as many as they are deep, or more
 _MOST_ENDS = 64  # of the links of a cut, for which distances are worth their time
 
+Leg = tuple[NDArray[np.int32], NDArray[np.int32], bool]  # ends of links, NPUs, backwards?
 Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, supply, sinks
 
 
 def cut_bound(
-    topology: Topology,
-    classes: ChunkClasses,
-    cost: CostModel,
-    enough: int,
-    budget: int,
-    known: int,
+    topology: Topology, classes: ChunkClasses, cost: CostModel, enough: int, budget: int, known: int
 ) -> Proof:
     """The tightest cut; `known` picoseconds are proven already for any chunking.
 
@@ -81,36 +77,34 @@ def bound_of_cut(
     if chunks == 0:
         return 0, 0
     total = float(classes.bytes[crossing].sum())
-    whole, ideal = time_through(topology, links, cost, classes, chunks, total)
-    way = _way_besides(topology, classes, cost, crossing, inside, links, classes.smallest)
-    shortest = _way_besides(topology, classes, cost, crossing, inside, links, 0)
+    whole, ideal = Carriers.of(topology, classes, cost).time_through(links, chunks, total)
+    legs = list(_legs(topology, classes, crossing, inside, links))
+    way, shortest = (
+        sum(_farthest(topology, cost, size, *leg) for leg in legs) for size in (classes.smallest, 0)
+    )
     return whole + way, ideal + shortest
 
 
-def _way_besides(
+def _legs(
     topology: Topology,
     classes: ChunkClasses,
-    cost: CostModel,
     crossing: NDArray[np.bool_],
     inside: NDArray[np.bool_],
     links: NDArray[np.intp],
-    size: int,
-) -> int:
-    """What every chunk has to go besides crossing, in picoseconds, for chunks of `size` bytes.
+) -> Iterator[Leg]:
+    """What every chunk has to go besides crossing.
 
     Each reaches its farthest taker outside after it has crossed, by whatever link; the part of a
     sum that comes from the farthest contributor inside has to get to the cut first.
     """
     tails, heads = (np.unique(ends[links]) for ends in (topology.src, topology.dst))
     if max(tails[-1], heads[-1]) >= topology.npus or max(len(tails), len(heads)) > _MOST_ENDS:
-        return 0
-    way = 0
+        return
     takers = _shared(classes, classes.post[crossing])
-    way += _farthest(topology, cost, size, heads, takers[~inside[takers]], backwards=False)
+    yield heads, takers[~inside[takers]], False
     if classes.reduce[crossing].all():
         givers = _shared(classes, classes.pre[crossing])
-        way += _farthest(topology, cost, size, tails, givers[inside[givers]], backwards=True)
-    return way
+        yield tails, givers[inside[givers]], True
 
 
 def _shared(classes: ChunkClasses, sets: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -124,7 +118,6 @@ def _farthest(
     size: int,
     ends: NDArray[np.int32],
     npus: NDArray[np.int32],
-    *,
     backwards: bool,
 ) -> int:
     """How far the farthest of `npus` is from the nearest of `ends`."""

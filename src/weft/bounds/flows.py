@@ -30,12 +30,7 @@ _MET = 1 - 1e-7
 
 
 def flow_bound(
-    topology: Topology,
-    classes: ChunkClasses,
-    cost: CostModel,
-    enough: int,
-    budget: int,
-    _known: int,
+    topology: Topology, classes: ChunkClasses, cost: CostModel, enough: int, budget: int
 ) -> Proof:
     """What the best lengths found prove."""
     if not _worth_searching(classes):
@@ -49,13 +44,9 @@ def flow_bound(
     if time < enough and budget >= 2 * flows.visits:
         steps = min(_POLISHES, budget // 4 // flows.visits)
         steps = steps if steps > _POLISHES // 4 else 0
+        left = budget - 2 * steps * flows.visits
         balanced, loads = _core.balance(
-            flows.network,
-            flows.capacity,
-            flows.bytes,
-            goal,
-            budget - 2 * steps * flows.visits,
-            flows.threads,
+            flows.network, flows.capacity, flows.bytes, goal, left, flows.threads
         )
         # Lengths of a cut are a corner that steps hardly leave: start from the others as well.
         starts = (cheap[0], balanced)
@@ -137,8 +128,7 @@ class Flows:
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        counts = np.bincount(self.src, minlength=self.topology.nodes)
-        return offsets_of(counts)
+        return offsets_of(np.bincount(self.src, minlength=self.topology.nodes))
 
     @cached_property
     def amount(self) -> NDArray[np.int64]:
@@ -156,7 +146,7 @@ class Flows:
 
     @cached_property
     def links(self) -> Carriers:
-        return Carriers(self.topology, self.cost, self.classes.smallest, self.classes.largest)
+        return Carriers.of(self.topology, self.classes, self.cost)
 
     @property
     def capacity(self) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What links of given lengths prove: see Flow in ``docs/bounds.md``."""
+"""How soon links can have carried so much, also under lengths: see ``docs/bounds.md``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.bounds.classes import ChunkClasses
 from weft.cost import CostModel
+from weft.topology.durations import held
 from weft.topology.model import Topology
 
 _LONGEST = 2.0**40  # whole lengths: distances stay below 2^63
@@ -27,16 +29,20 @@ class Carriers:
     smallest: int
     largest: int
 
+    @classmethod
+    def of(cls, topology: Topology, classes: ChunkClasses, cost: CostModel) -> Carriers:
+        """The links for chunks of these classes."""
+        return cls(topology, cost, classes.smallest, classes.largest)
+
     @cached_property
     def held(self) -> NDArray[np.int64]:
         """What α adds to each hold of a link."""
-        blocking = self.cost.latency_model == "blocking"
-        return self.topology.latency if blocking else np.zeros_like(self.topology.latency)
+        return held(self.topology, self.cost, 0)
 
     @cached_property
     def gap(self) -> NDArray[np.int64]:
         """How long the smallest chunk holds each link."""
-        return _core.serialization(self.smallest, self.topology.bandwidth) + self.held
+        return held(self.topology, self.cost, self.smallest)
 
     @cached_property
     def capacity(self) -> NDArray[np.float64]:
@@ -49,6 +55,28 @@ class Carriers:
     @cached_property
     def _leads(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return _core.leads(self.topology.core, self.cost.core)
+
+    def time_through(
+        self, links: NDArray[np.intp], chunks: int, total_bytes: float
+    ) -> tuple[int, int]:
+        """Picoseconds until `chunks` whole chunks, or `total_bytes` cut at will, can have crossed.
+
+        Whole chunks count in two ways, of which the stronger holds: by their number, as whole
+        chunks between the smallest and the largest, and by their exact bytes plus, where α
+        blocks, the α each of them holds its link, on the link where that costs least.
+        """
+        once, across = (lead[links] for lead in self._leads)
+        held, gap, bandwidth = self.held[links], self.gap[links], self.topology.bandwidth[links]
+        fluid = _core.Capacity(opens=held + once, first=held + across, bandwidth=bandwidth)
+        ideal = fluid.time_for_bytes(total_bytes)
+        whole = _core.Capacity(
+            opens=gap + once, first=gap + across, bandwidth=bandwidth, gap=gap, overhead=held
+        )
+        counted = whole.time_for_chunks(chunks, total_bytes, self.largest)
+        overhead = float((held * (bandwidth / 1e12)).min(initial=np.inf)) if len(links) else 0.0
+        exact = _core.Capacity(opens=held + once, first=across, bandwidth=bandwidth)
+        by_bytes = exact.time_for_bytes(total_bytes + overhead * chunks)
+        return max(counted, by_bytes, ideal), ideal
 
     def prove(self, lengths: Lengths, total: float, chunks: float) -> tuple[int, int]:
         """Picoseconds, for whole chunks and for any chunking, rounded down.

@@ -6,7 +6,7 @@ import numpy as np
 
 from weft import _core
 from weft.bounds.classes import ChunkClasses
-from weft.bounds.gates import time_through
+from weft.bounds.lengths import Carriers
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
@@ -28,27 +28,13 @@ def node_bound(
     return time, _KINDS[kind], ideal
 
 
-def gossip_bound(
-    topology: Topology,
-    classes: ChunkClasses,
-    cost: CostModel,
-    _enough: int,
-    _budget: int,
-    _known: int,
-) -> Proof:
-    """All receives together, over all the bandwidth into NPUs.
-
-    A sum of c contributions for d takers costs at least c - 1 receives until the first taker
-    is complete, and one more for each other taker after that; a copy one for each taker that
-    does not have it.
-    """
-    sizes = classes.set_sizes
-    holders, takers = sizes[classes.pre], sizes[classes.post]
-    receives = np.where(classes.reduce, holders + takers - 2, np.maximum(takers - holders, 0))
+def gossip_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> Proof:
+    """All receives together, over all the bandwidth into NPUs."""
+    receives = classes.receives
     if not receives.any():
         return 0, "none", 0
     chunks = int((receives * classes.count).sum())
     total = float((receives * classes.bytes.astype(float)).sum())
     into_npus = np.flatnonzero(topology.dst < topology.npus)
-    time, ideal = time_through(topology, into_npus, cost, classes, chunks, total)
+    time, ideal = Carriers.of(topology, classes, cost).time_through(into_npus, chunks, total)
     return time, "gossip", ideal

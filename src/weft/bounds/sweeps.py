@@ -19,6 +19,7 @@ _MOST_NODES = 2048  # a number is kept for each two of them
 _SAMPLES = 64  # nodes that tell how remote the others are
 
 Floats = NDArray[np.float64]
+Levels = NDArray[np.intp]
 
 
 def best_sweep(
@@ -76,12 +77,7 @@ def sweep_of_sets(topology: Topology, classes: ChunkClasses, landmarks: int) -> 
     return inside
 
 
-def _crossing(
-    first: NDArray[np.intp],
-    last: NDArray[np.intp],
-    amount: NDArray[np.int64],
-    level: NDArray[np.intp],
-) -> Floats:
+def _crossing(first: Levels, last: Levels, amount: NDArray[np.int64], level: Levels) -> Floats:
     """For each level, how much goes from it or below to above it."""
     up, top = first < last, int(level.max()) + 1
     begun = np.bincount(first[up], amount[up], top)
@@ -91,7 +87,7 @@ def _crossing(
     return np.where(passing > 1e-9 * float(amount.sum()), passing, 0.0)
 
 
-def _between_levels(matrix: Floats, level: NDArray[np.intp]) -> Floats:
+def _between_levels(matrix: Floats, level: Levels) -> Floats:
     """What goes from nodes of one level to those of another, in all."""
     order = np.argsort(level, kind="stable")
     starts = np.flatnonzero(np.diff(level[order], prepend=-1))

@@ -52,14 +52,15 @@ def symmetric_bounds(
     """What one NPU's sends prove, and then the links of one dimension after the other."""
     classes = _sends_of(demand, _slowest(topology, demand))
     yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes, 0)
-    links = Carriers(topology, cost, classes.smallest, classes.largest)
+    links = Carriers.of(topology, classes, cost)
     sizes = _sizes(demand)
     chunks = int((sizes > 0).sum())
     whole = topology.whole or topology
+    everyone = np.arange(whole.npus)
     left = _left_of(whole, topology)
-    before = Carriers(whole, cost, classes.smallest, classes.largest)
-    for lengths in _lengths(whole, before):
-        away = _distances_in_all(whole, lengths)
+    for lengths in _lengths(whole, Carriers.of(whole, classes, cost)):
+        # From one NPU to all others; from all others to one, it is the same sum.
+        away = _distances(whole, lengths, [0], everyone, np.ones_like(everyone))
         gone = [
             _distances_from_removed(topology, demand, lengths, each) for each in (sizes, sizes > 0)
         ]
@@ -114,12 +115,6 @@ def _left_of(whole: Topology, topology: Topology) -> NDArray[np.bool_]:
     """Which links of a network before failures are still there, in the same order."""
     before, now = (each.src.astype(np.int64) * each.nodes + each.dst for each in (whole, topology))
     return np.isin(before, now)
-
-
-def _distances_in_all(whole: Topology, lengths: Lengths) -> float:
-    """From one NPU to all others; from all others to one, it is the same sum."""
-    once = np.ones(whole.npus, dtype=np.int64)
-    return _distances(whole, lengths, [0], np.arange(whole.npus), once)
 
 
 def _distances_from_removed(

@@ -1,6 +1,6 @@
 """Classical algorithms as planners: to measure against, and to choose from.
 
-A module here adds its algorithms to the table of planners (`add_classical`).
+A module here adds its algorithms to the table of planners (`classical`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from weft.classical.grid import Grid, grid_of
 from weft.classical.mapping import Sends
 from weft.classical.paths import direct_dimensions
-from weft.classical.planner import SHARED, add_classical
+from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Trees, npus_of, ranks_of, roots_of, serve, turns
 from weft.collective import Collective
 from weft.topology.model import Topology
@@ -18,6 +18,7 @@ from weft.topology.model import Topology
 Order = tuple[int, ...]
 
 
+@classical("blueconnect", 211, SHARED, "one dimension after the other")
 def blueconnect(topology: Topology, demand: Collective) -> Sends:
     """Sums go through the dimensions from the first to the last, copies back (Cho et al., 2019).
 
@@ -71,7 +72,7 @@ def _up_and_down(orders: Sequence[Order]) -> list[int]:
 def _trees(grid: Grid, direct: Sequence[bool], order: Order, way: int) -> Trees:
     """The tree of every place: along the last dimension of the order first."""
     root = np.arange(len(grid.npus))[:, None]
-    edges, step = [np.empty((4, 0), dtype=np.int64)], 0
+    edges, step = [], 0
     for i in reversed(range(len(order))):
         dimension = order[i]
         size, stride = grid.sizes[dimension], grid.stride(dimension)
@@ -82,10 +83,6 @@ def _trees(grid: Grid, direct: Sequence[bool], order: Order, way: int) -> Trees:
         turn = np.arange(size - 1)[:, None, None]
         src = here + np.zeros_like(turn) if direct[dimension] else (here + way * turn) % size
         dst = (here + (1 if direct[dimension] else way) * (turn + 1)) % size
-        columns = root, step + turn, line + src * stride, line + dst * stride
-        edges.append(np.stack([column.reshape(-1) for column in np.broadcast_arrays(*columns)]))
+        edges.append((root, step + turn, line + src * stride, line + dst * stride))
         step += size - 1
-    return Trees.of(*np.concatenate(edges, axis=1))
-
-
-add_classical("blueconnect", blueconnect, SHARED, "one dimension after the other", 211)
+    return Trees.of(*edges)

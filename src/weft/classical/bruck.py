@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from weft.classical.mapping import Sends
-from weft.classical.planner import add_classical
+from weft.classical.planner import classical
 from weft.classical.trees import Trees, npus_of, ranks_of, roots_of, serve
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical(
+    "bruck",
+    209,
+    ("all-gather", "all-to-all", "all-to-allv"),
+    "log n rounds for any number of ranks",
+)
 def bruck(_topology: Topology, demand: Collective) -> Sends:
     """Round s crosses a distance of 2^s.
 
@@ -27,7 +33,7 @@ def _dissemination(n: int) -> Trees:
     root, distance = np.arange(n)[:, None], np.arange(1, n)
     step = np.array([d.bit_length() - 1 for d in range(1, n)], dtype=np.int64)
     dst = (root - distance) % n
-    return Trees.of(root, step, (dst + (1 << step)) % n, dst)
+    return Trees.of((root, step, (dst + (1 << step)) % n, dst))
 
 
 def _by_bits(demand: Collective) -> Sends:
@@ -39,12 +45,3 @@ def _by_bits(demand: Collective) -> Sends:
     chunk, step = np.nonzero(distance[:, None] >> step & 1)
     src = holder[chunk] + (distance[chunk] & ((1 << step) - 1))
     return Sends.of(step, chunk, group[src % n], group[(src + (1 << step)) % n], False)
-
-
-add_classical(
-    "bruck",
-    bruck,
-    ("all-gather", "all-to-all", "all-to-allv"),
-    "log n rounds for any number of ranks",
-    209,
-)

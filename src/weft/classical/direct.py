@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.classical.mapping import Sends
-from weft.classical.planner import add_classical
+from weft.classical.planner import classical
 from weft.collective import PATTERNS, Chunks, Collective
 from weft.cost import CostModel
 from weft.ragged import owners, places
@@ -15,6 +15,7 @@ from weft.reachability import unreachable
 from weft.topology.model import Topology
 
 
+@classical("direct", 200, tuple(PATTERNS), "what every taker needs is sent to it alone")
 def direct(topology: Topology, demand: Collective) -> Sends:
     """A send for every chunk and every taker that does not have it, and for every part of a sum.
 
@@ -41,8 +42,8 @@ def direct(topology: Topology, demand: Collective) -> Sends:
     holder[several] = _nearest(topology, chunks, copies[several], taker[several])
     return Sends.together(
         [
-            _in_turn(topology, 0, parts, contributor, root[parts], reduce=True),
-            _in_turn(topology, summed, copies, holder, taker, reduce=False),
+            _in_turn(topology, Sends.of(0, parts, contributor, root[parts], True)),
+            _in_turn(topology, Sends.of(summed, copies, holder, taker, False)),
         ]
     )
 
@@ -55,19 +56,11 @@ def _roots(chunks: Chunks) -> NDArray[np.int32]:
     return chunks.set_members[chunks.set_offsets[sets] + turn]
 
 
-def _in_turn(
-    topology: Topology,
-    step: int | NDArray[np.bool_],
-    chunk: NDArray[np.int64],
-    src: NDArray[np.int32],
-    dst: NDArray[np.int32],
-    *,
-    reduce: bool,
-) -> Sends:
+def _in_turn(topology: Topology, sends: Sends) -> Sends:
     """Sends in order of distance: everybody begins with its next."""
-    order = np.lexsort((chunk, (dst - src) % topology.npus))
-    steps = np.broadcast_to(step, chunk.shape)[order]
-    return Sends.of(steps, chunk[order], src[order], dst[order], reduce)
+    order = np.lexsort((sends.chunk, (sends.dst - sends.src) % topology.npus))
+    columns = (sends.step, sends.chunk, sends.src, sends.dst, sends.reduce)
+    return Sends.of(*(column[order] for column in columns))
 
 
 def _members(
@@ -94,6 +87,3 @@ def _nearest(
     if (found < 0).any():
         raise unreachable(topology, chunks)
     return found
-
-
-add_classical("direct", direct, tuple(PATTERNS), "what every taker needs is sent to it alone", 200)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.classical.mapping import Sends
-from weft.classical.planner import ROOTED, add_classical
-from weft.classical.trees import Ranks, Trees, npus_of, serve
+from weft.classical.planner import ROOTED, classical
+from weft.classical.trees import Ranks, Trees, depths, npus_of, serve
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical(
+    "double-binary-tree", 207, ("all-reduce", *ROOTED), "two trees, sums up and then copies down"
+)
 def double_binary_tree(_topology: Topology, demand: Collective) -> Sends:
     """Sums go up the tree of their chunk, copies go down, one chunk behind the other.
 
@@ -23,15 +25,18 @@ def double_binary_tree(_topology: Topology, demand: Collective) -> Sends:
     if demand.kind != "all-reduce":
         return serve(demand, chunk % 2, trees, trees)
     sends = _up_and_down(demand, trees, wait=len(chunk) // 2)
-    after = np.full(len(sends), -1, dtype=np.int64)
-    for tree, root in enumerate(_roots(demand, trees)):
+    waits = np.zeros(len(sends), dtype=np.int64)
+    roots = npus_of(demand)[trees.src[trees.step == 0]]  # a root has one child
+    for tree, root in enumerate(roots):
         mine = sends.chunk % 2 == tree
         last = sends.chunk[mine].max(initial=0)
         brings_last = sends.reduce & (sends.dst == root) & (sends.chunk == last)
-        after[mine & ~sends.reduce & (sends.src == root)] = np.flatnonzero(brings_last)[-1:]
-    return replace(sends, after=after)
+        begins = np.flatnonzero(mine & ~sends.reduce & (sends.src == root))
+        waits[begins] = np.flatnonzero(brings_last)[-1:] - begins
+    return replace(sends, waits=waits)
 
 
+@classical("c-cube", 208, ("all-reduce",), "two trees, sums up while copies go down")
 def overlapped_double_tree(_topology: Topology, demand: Collective) -> Sends:
     """A root copies the sum of a chunk as soon as it has it, while later chunks come up."""
     return _up_and_down(demand, _two_trees(demand), wait=0)
@@ -43,12 +48,6 @@ def _up_and_down(demand: Collective, trees: Trees, wait: int) -> Sends:
     up = trees.sums(group, chunk % 2, chunk // 2)
     down = trees.copies(group, chunk % 2, chunk // 2 + trees.rounds + wait)
     return Sends.together([up, down])
-
-
-def _roots(demand: Collective, trees: Trees) -> NDArray[np.int64]:
-    """The root's NPU of each tree; it has one child."""
-    roots: NDArray[np.int64] = npus_of(demand)[trees.src[trees.step == 0]]
-    return roots
 
 
 def _two_trees(demand: Collective) -> Trees:
@@ -76,24 +75,6 @@ def _placed(*orders: Ranks) -> Trees:
     bit = place & -place
     parent = (place ^ bit) | bit << 1
     parent = np.where(parent < n, parent, place ^ bit)
-    depth = np.zeros(n, dtype=np.int64)
-    for p in np.argsort(-bit, kind="stable"):
-        depth[place[p]] = depth[parent[p]] + 1
-    trees = [Trees.of(0, depth[1:] - 1, order[parent], order[place]) for order in orders]
+    depth = depths(np.append(-1, parent))[1:]
+    trees = [Trees.of((0, depth - 1, order[parent], order[place])) for order in orders]
     return Trees.side_by_side(trees, 1)
-
-
-add_classical(
-    "double-binary-tree",
-    double_binary_tree,
-    ("all-reduce", *ROOTED),
-    "two trees, sums up and then copies down",
-    207,
-)
-add_classical(
-    "c-cube",
-    overlapped_double_tree,
-    ("all-reduce",),
-    "two trees, sums up while copies go down",
-    208,
-)

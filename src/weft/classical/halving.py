@@ -6,12 +6,13 @@ import numpy as np
 
 from weft.algorithm import Buffer, place
 from weft.classical.mapping import Sends
-from weft.classical.planner import SHARED, add_classical
+from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Ranks, Trees, by_exchange, npus_of, roots_of, serve
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical("rhd", 204, SHARED, "recursive halving and doubling: log n rounds of pairs")
 def halving_doubling(_topology: Topology, demand: Collective) -> Sends:
     """Recursive halving to sum, recursive doubling to gather.
 
@@ -27,6 +28,9 @@ def halving_doubling(_topology: Topology, demand: Collective) -> Sends:
     return serve(demand, root, trees, trees)
 
 
+@classical(
+    "recursive-doubling", 205, ("all-reduce",), "pairs exchange whole buffers: half the rounds"
+)
 def recursive_doubling(_topology: Topology, demand: Collective) -> Sends:
     """Pairs at distance 1, 2, 4, ... exchange all they have and add it up.
 
@@ -68,22 +72,10 @@ def _folded(trees: Trees, acting: Ranks, n: int) -> Trees:
     idle = np.setdiff1d(np.arange(n), acting)
     if not len(idle):
         return trees
-    edges = np.stack([acting[trees.tree], trees.step + 1, acting[trees.src], acting[trees.dst]])
+    edges = acting[trees.tree], trees.step + 1, acting[trees.src], acting[trees.dst]
     # An idle rank gives its block to its neighbour, whose tree goes on from there.
-    lent = edges[:, np.isin(edges[0] - 1, idle)] - np.array([[1], [0], [0], [0]])
-    first = np.stack([idle, np.zeros_like(idle), idle, idle + 1])
-    tree, taker = (axis.reshape(-1) for axis in np.meshgrid(np.arange(n), idle))
-    last = np.stack([tree, np.full_like(tree, trees.rounds + 1), taker + 1, taker])
-    return Trees.of(*np.concatenate([edges, lent, first, last[:, tree != taker]], axis=1))
-
-
-add_classical(
-    "rhd", halving_doubling, SHARED, "recursive halving and doubling: log n rounds of pairs", 204
-)
-add_classical(
-    "recursive-doubling",
-    recursive_doubling,
-    ("all-reduce",),
-    "pairs exchange whole buffers: half the rounds",
-    205,
-)
+    tree, *lent = (column[np.isin(edges[0] - 1, idle)] for column in edges)
+    first = idle, 0, idle, idle + 1
+    taker, other = np.nonzero(idle[:, None] != np.arange(n))
+    last = other, trees.rounds + 1, idle[taker] + 1, idle[taker]
+    return Trees.of(edges, (tree - 1, *lent), first, last)

@@ -6,12 +6,13 @@ import numpy as np
 
 from weft.classical.grid import Grid, grid_of
 from weft.classical.mapping import Sends
-from weft.classical.planner import SHARED, add_classical
+from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Ranks, Trees, npus_of, ranks_of, roots_of, serve, turns
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical("hierarchical", 210, SHARED, "boxes sum to leaders, which form a ring")
 def hierarchical(topology: Topology, demand: Collective) -> Sends:
     """Two levels, with one NPU of each box between them.
 
@@ -51,13 +52,6 @@ def _trees(grid: Grid, rank: Ranks, way: int) -> Trees:
     skips = (child - 1 == root) & (root % size > 0)  # it has handed it on
     before = np.where(skips, child - 2, child - 1)
     others = np.broadcast_to(child != root, before.shape)
-    chain = [
-        np.broadcast_to(column, before.shape)[others]
-        for column in (root, boxes + child % size, before, child)
-    ]
-    parts = [[np.ravel(c) for c in np.broadcast_arrays(*p)] for p in (handed, ring, chain)]
-    tree, step, src, dst = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Trees.of(tree, step, rank[src], rank[dst])
-
-
-add_classical("hierarchical", hierarchical, SHARED, "boxes sum to leaders, which form a ring", 210)
+    columns = np.broadcast_arrays(root, boxes + child % size, before, child)
+    parts = (handed, ring, [column[others] for column in columns])
+    return Trees.of(*((tree, step, rank[src], rank[dst]) for tree, step, src, dst in parts))

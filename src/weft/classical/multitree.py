@@ -6,7 +6,7 @@ import numpy as np
 
 from weft import _core
 from weft.classical.mapping import Sends
-from weft.classical.planner import SHARED, add_classical
+from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Trees, npus_of, roots_of
 from weft.collective import Collective
 from weft.cost import CostModel
@@ -14,6 +14,7 @@ from weft.reachability import unreachable
 from weft.topology.model import Topology
 
 
+@classical("multitree", 213, SHARED, "a tree for every rank, grown over free links")
 def multitree(topology: Topology, demand: Collective) -> Sends:
     """Every share is copied down the tree of its NPU, or summed up it (Huang et al., 2021).
 
@@ -53,7 +54,4 @@ def _grown(topology: Topology, network: Topology, demand: Collective) -> Trees:
     found = _core.grow_trees(network.core, CostModel().core, chunks.core, group)
     if found.lost >= 0:
         raise unreachable(topology, chunks)
-    return Trees.of(found.tree, found.slot, found.src, found.dst)
-
-
-add_classical("multitree", multitree, SHARED, "a tree for every rank, grown over free links", 213)
+    return Trees.of((found.tree, found.slot, found.src, found.dst))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm import Buffer, place
 from weft.classical.mapping import Sends
-from weft.classical.planner import add_classical
+from weft.classical.planner import classical
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.ragged import positions
@@ -23,6 +23,9 @@ _NONE = -1
 _STEPS = 3  # of a round: a copy of what is there, what is added to it, and the message
 
 
+@classical(
+    "one-shot", 215, ("all-reduce",), "all is sent to all by shortest paths and added up there"
+)
 def one_shot(topology: Topology, demand: Collective) -> Sends:
     """What every NPU has goes to every other by a shortest path, and each adds up for itself.
 
@@ -137,12 +140,3 @@ def _place(slot: Numbers, chunk: Numbers) -> Numbers:
     """Where each chunk lies: at home if the slot is none."""
     apart = place(Buffer.SCRATCH, 0) + slot * len(chunk) + chunk
     return np.where(slot == _NONE, chunk, apart)
-
-
-add_classical(
-    "one-shot",
-    one_shot,
-    ("all-reduce",),
-    "all is sent to all by shortest paths and added up there",
-    215,
-)

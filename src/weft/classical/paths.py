@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,7 @@ from weft.cost import CostModel
 from weft.topology.model import Topology
 
 
-@dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(NamedTuple):
     """The hops and links that messages cross.
 
     Attributes
@@ -40,7 +39,8 @@ def _is_direct(topology: Topology, demand: Collective, grid: Grid, dimension: in
     line = grid.npus[grid.lines([dimension])]
     if not _one_hop(_paths(topology, demand, line[1:], np.full_like(line[1:], line[0]))):
         return False  # without a look at all pairs of all lines
-    return _one_hop(_paths(topology, demand, *_all_pairs(grid, dimension)))
+    others = np.arange(1, grid.sizes[dimension])
+    return _one_hop(_paths(topology, demand, *_pairs(grid, dimension, others)))
 
 
 def _one_hop(found: Paths | None) -> bool:
@@ -56,8 +56,8 @@ def load_of(
     no path.
     """
     size = grid.sizes[dimension]
-    ends = _all_pairs(grid, dimension) if direct else _neighbours(grid, dimension)
-    found = _paths(topology, demand, *ends)
+    steps = np.arange(1, size) if direct else np.array([1, -1])
+    found = _paths(topology, demand, *_pairs(grid, dimension, steps))
     if found is None:
         return 0
     # Of a part's two bytes a pair gets both; or one goes round up and one down, size - 1 hops.
@@ -71,23 +71,15 @@ def load_of(
     )
 
 
-def _all_pairs(grid: Grid, dimension: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """From every NPU to all others of its line."""
-    size, stride = grid.sizes[dimension], grid.stride(dimension)
+def _pairs(
+    grid: Grid, dimension: int, steps: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """From every NPU to those so many steps further round its line."""
     place = np.arange(len(grid.npus))[:, None]
     here = grid.along(dimension, place)
-    there = (here + np.arange(1, size)) % size
-    other = grid.npus[place + (there - here) * stride]
-    return np.broadcast_to(grid.npus[:, None], other.shape).reshape(-1), other.reshape(-1)
-
-
-def _neighbours(grid: Grid, dimension: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """From every NPU to its next and to the one before it, round the ring."""
-    size, stride = grid.sizes[dimension], grid.stride(dimension)
-    place = np.arange(len(grid.npus))
-    here = grid.along(dimension, place)
-    ends = [grid.npus[place + ((here + way) % size - here) * stride] for way in (1, -1)]
-    return np.tile(grid.npus, 2), np.concatenate(ends)
+    there = (here + steps) % grid.sizes[dimension]
+    other = grid.npus[place + (there - here) * grid.stride(dimension)]
+    return np.repeat(grid.npus, len(steps)), other.reshape(-1)
 
 
 def _paths(
@@ -95,14 +87,8 @@ def _paths(
 ) -> Paths | None:
     """The paths that sends of the collective's chunks take; None if one has none."""
     chunks = demand.chunks
-    found = _core.forward(
-        topology.core,
-        CostModel().core,
-        chunks.core,
-        src,
-        dst,
-        np.full(len(src), chunks.reach[0] if len(chunks) else -1, dtype=np.int32),
-    )
+    reach = np.full(len(src), chunks.reach[0] if len(chunks) else -1, dtype=np.int32)
+    found = _core.forward(topology.core, CostModel().core, chunks.core, src, dst, reach)
     if found.lost >= 0:
         return None
     _, links = Routes(found.route_offsets, found.route_links).crossed(found.route)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.classical.mapping import Produce, mapped, unmapped
-from weft.classical.size import rows_of
+from weft.classical.mapping import Produce, Sends, untimed
 from weft.engine import simulate
 from weft.errors import UnreachableError
 from weft.planners.chunking import WORTH, ladders
@@ -33,9 +34,12 @@ _HOPE = 1.5  # up to so many, what could only get so near to the best is still f
 # Beyond so many no classical algorithm is looked at; behind switches, where every NPU sees many
 # others, some take long to find out what they send.
 _MOST_PAIRS, _MOST_PAIRS_SWITCHED = 1 << 17, 1 << 14
+_MOST_ROWS = 1 << 23  # beyond, nobody asks how many more
+_SOURCES = 32  # whose distances are taken for those of all
 _PATIENCE = 2  # numbers of chunks in a row that may bring nothing
 
 Floats = NDArray[np.float64]
+P = TypeVar("P", bound=Produce)
 
 
 class Classical(Planner):
@@ -71,10 +75,19 @@ class Classical(Planner):
         return f"does not know {strange[0]}; it does {', '.join(self.kinds)}"
 
     def plan(self, problem: Problem) -> Algorithm:
-        return mapped(self.name, self.sends, problem.topology, problem.demands, problem.cost)
+        return simulate(self.untimed(problem), problem.topology, problem.cost).timed()
+
+    def untimed(self, problem: Problem) -> Algorithm:
+        """What is sent, before it has times."""
+        return untimed(self.name, self.sends, problem.topology, problem.demands)
 
     def rows(self, problem: Problem) -> int:
-        return rows_of(self.sends, problem.topology, problem.demands)
+        """About one for each hop; where there would be far too many, what there is at least."""
+        least = sum(int(demand.chunks.receives.sum()) for demand in problem.demands)
+        if least > _MOST_ROWS:
+            return least
+        network = problem.topology
+        return sum(_hops(network, self.sends(network, demand)) for demand in problem.demands)
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """Few chunks first, then more, until more bring nothing.
@@ -115,11 +128,14 @@ def _below(problem: Problem, best: Algorithm | None) -> int:
     return best.time if _pairs(problem) <= _FEW_PAIRS else round(best.time / WORTH)
 
 
-def add_classical(
-    name: str, sends: Produce, kinds: tuple[str, ...], summary: str, rank: int
-) -> None:
-    """Put a classical algorithm in the table of planners; tables show them in order of rank."""
-    add(Classical(name, sends, kinds, summary, rank))
+def classical(name: str, rank: int, kinds: tuple[str, ...], summary: str) -> Callable[[P], P]:
+    """Put what a function sends in the table of planners; tables show them in order of rank."""
+
+    def put(sends: P) -> P:
+        add(Classical(name, sends, kinds, summary, rank))
+        return sends
+
+    return put
 
 
 @dataclass
@@ -213,27 +229,26 @@ class _Climb:
 
     def _made(self, step: Problem, left: float) -> tuple[Algorithm | None, int, int, float]:
         """The algorithm with its times, if it may be of use; bounds for it; and the work."""
-        planner, topology = self.planner, self.problem.topology
-        untimed = unmapped(planner.name, planner.sends, topology, step.demands)
-        floor, load, work = self._weighed(untimed)
+        sent = self.planner.untimed(step)
+        floor, load, work = self._weighed(sent)
         if self.below < NEVER and (floor >= self.below or work > left):
             return None, floor, load, work * _WEIGHED
-        return simulate(untimed, topology, self.problem.cost).timed(), floor, load, work
+        return simulate(sent, step.topology, step.cost).timed(), floor, load, work
 
-    def _weighed(self, untimed: Algorithm) -> tuple[int, int, float]:
+    def _weighed(self, sent: Algorithm) -> tuple[int, int, float]:
         """Bounds for an algorithm's rows, in all and by load; how much work simulation is."""
-        rows = untimed.transfers
+        rows = sent.transfers
         links = _distances(self.problem.topology)[rows.src, rows.dst].astype(np.float64)
         load, chain = (
             int(seconds * 1e12 * (1 - 1e-9))  # not exact
-            for seconds in (self._load(untimed, links), self._chain(untimed, links))
+            for seconds in (self._load(sent, links), self._chain(sent, links))
         )
         return max(load, chain), load, len(rows) + float(links.sum())
 
-    def _load(self, untimed: Algorithm, links: Floats) -> float:
+    def _load(self, sent: Algorithm, links: Floats) -> float:
         """Seconds for what leaves or enters an NPU, and for everything over all links."""
-        rows, topology = untimed.transfers, self.problem.topology
-        size = untimed.chunks.bytes[rows.chunk].astype(np.float64)
+        rows, topology = sent.transfers, self.problem.topology
+        size = sent.chunks.bytes[rows.chunk].astype(np.float64)
         rates = topology.bandwidth.astype(np.float64)
         nodes = topology.npus + topology.switches
         load = float((size * links).sum() / max(rates.sum(), 1))
@@ -243,14 +258,14 @@ class _Climb:
             load = max(load, float((moved[moved > 0] / rate[moved > 0]).max(initial=0)))
         return load
 
-    def _chain(self, untimed: Algorithm, links: Floats) -> float:
+    def _chain(self, sent: Algorithm, links: Floats) -> float:
         """Seconds for the rows of the last chunk alone, each after what it waits for."""
-        rows, topology = untimed.transfers, self.problem.topology
+        rows, topology = sent.transfers, self.problem.topology
         mine = np.flatnonzero(rows.chunk == rows.chunk[-1:])
-        size = float(untimed.chunks.bytes[rows.chunk[-1:]].sum())
+        size = float(sent.chunks.bytes[rows.chunk[-1:]].sum())
         alpha = float(topology.latency.min(initial=NEVER)) / 1e12
-        sent = size / float(topology.bandwidth.max(initial=1))
-        takes = np.where(links > 0, links * alpha + sent, 0)
+        push = size / float(topology.bandwidth.max(initial=1))
+        takes = np.where(links > 0, links * alpha + push, 0)
         reads = rows.chunk if rows.src_place is None else rows.src_place
         writes = rows.chunk if rows.dst_place is None else rows.dst_place
         columns = (rows.src, reads, rows.dst, writes, rows.reduce, takes)
@@ -272,3 +287,16 @@ def _distances(topology: Topology) -> NDArray[np.int32]:
     for npu in topology.members.tolist():
         found[npu] = _core.distances(topology.core, npu, False)[:npus].clip(min=0)
     return found
+
+
+def _hops(topology: Topology, sends: Sends) -> int:
+    """How many hops the sends have in all, judged by those of some sources."""
+    sources = np.unique(sends.src)
+    sources = sources[:: -(-len(sources) // _SOURCES) or 1]
+    count, hops = 0, 0
+    for source in sources.tolist():
+        away = _core.distances(topology.core, source, False)[sends.dst[sends.src == source]]
+        count += len(away)
+        # Through switches an NPU is one hop away, whatever the links: half of them at most count.
+        hops += int((-(-away // 2) if topology.switches else away).clip(min=0).sum())
+    return round(len(sends) * hops / count) if count else 0

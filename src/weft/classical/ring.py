@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from weft.classical.mapping import Sends
-from weft.classical.planner import ROOTED, SHARED, add_classical
+from weft.classical.planner import ROOTED, SHARED, classical
 from weft.classical.rings import find_rings
 from weft.classical.trees import Ranks, Trees, roots_of, serve, turns
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical("ring", 201, (*SHARED, *ROOTED), "every rank sends to the next only")
 def ring(_topology: Topology, demand: Collective) -> Sends:
     """Every rank sends to the next, and only there.
 
@@ -22,6 +23,9 @@ def ring(_topology: Topology, demand: Collective) -> Sends:
     return serve(demand, roots_of(demand), _round(ranks), _round(ranks[::-1]))
 
 
+@classical(
+    "bidirectional-ring", 202, (*SHARED, *ROOTED), "a ring, half of each share either way round"
+)
 def bidirectional_ring(_topology: Topology, demand: Collective) -> Sends:
     """Half the chunks of each share go round one way, half the other.
 
@@ -42,6 +46,7 @@ def bidirectional_ring(_topology: Topology, demand: Collective) -> Sends:
     )
 
 
+@classical("multi-ring", 203, (*SHARED, *ROOTED), "several rings at once, on hops of their own")
 def multi_ring(topology: Topology, demand: Collective) -> Sends:
     """Several rings at once, on hops of their own where the network has them."""
     n, root = demand.ranks, roots_of(demand)
@@ -59,9 +64,8 @@ def _round(order: Ranks) -> Trees:
     """A tree for each rank: the chain that begins there and goes once round."""
     n = len(order)
     position, step = np.arange(n)[:, None], np.arange(n - 1)
-    return Trees.of(
-        order[position], step, order[(position + step) % n], order[(position + step + 1) % n]
-    )
+    src, dst = order[(position + step) % n], order[(position + step + 1) % n]
+    return Trees.of((order[position], step, src, dst))
 
 
 def _half_round(n: int) -> Trees:
@@ -77,17 +81,4 @@ def _half_round(n: int) -> Trees:
         real = steps < length
         tree, steps = tree[real], steps[real]
         chains.append((tree, steps, (tree + sign * steps) % n, (tree + sign * (steps + 1)) % n))
-    return Trees.of(*(np.concatenate(column) for column in zip(*chains, strict=True)))
-
-
-add_classical("ring", ring, (*SHARED, *ROOTED), "every rank sends to the next only", 201)
-add_classical(
-    "bidirectional-ring",
-    bidirectional_ring,
-    (*SHARED, *ROOTED),
-    "a ring, half of each share either way round",
-    202,
-)
-add_classical(
-    "multi-ring", multi_ring, (*SHARED, *ROOTED), "several rings at once, on hops of their own", 203
-)
+    return Trees.of(*chains)

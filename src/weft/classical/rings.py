@@ -29,7 +29,9 @@ def find_rings(topology: Topology, group: tuple[int, ...]) -> list[Ring]:
     """
     hops = _hops(topology, group)
     n = len(hops)
-    boxes = _boxes(_fast_hops(topology, group))
+    # Ranks that are joined by links as fast as the fastest that leaves one of them.
+    fastest = int(topology.bandwidth[np.isin(topology.src, group)].max(initial=0))
+    boxes = _boxes(_hops(topology, group, fastest) > 0)
     if boxes is not None:
         return [_through(boxes, first) for first in range(boxes.shape[1])]
     if n < 4 or (hops > 0).sum() == n * (n - 1):
@@ -62,14 +64,6 @@ def _hops(topology: Topology, group: Sequence[int], slowest: int = 0) -> NDArray
         hops += joined[at, npus:] @ inner @ joined[npus:, at] > 0
     np.fill_diagonal(hops, 0)
     return hops
-
-
-def _fast_hops(topology: Topology, group: Sequence[int]) -> NDArray[np.bool_]:
-    """Which ranks are joined by links as fast as the fastest that leaves one of them."""
-    leaving = np.isin(topology.src, group)
-    fastest = int(topology.bandwidth[leaving].max(initial=0))
-    fast: NDArray[np.bool_] = _hops(topology, group, fastest) > 0
-    return fast
 
 
 def _boxes(fast: NDArray[np.bool_]) -> NDArray[np.int64] | None:

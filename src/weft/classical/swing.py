@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from weft.classical.mapping import Sends
-from weft.classical.planner import SHARED, add_classical
+from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Ranks, Trees, by_exchange, roots_of, serve, turns
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical("swing", 206, SHARED, "as rhd, with peers nearer on rings and tori")
 def swing(topology: Topology, demand: Collective) -> Sends:
     """Sums with peers at distance 1, 1, 3, 5, 11, ..., on one side and then the other.
 
@@ -65,12 +66,8 @@ def _with_last(trees: Trees, last: int) -> Trees:
 
     Its own block spreads from rank 0.
     """
-    edges = np.stack([trees.tree, trees.step + 1, trees.src, trees.dst])
-    lent = edges[:, edges[0] == 0]
-    lent[0] = last
+    edges = trees.tree, trees.step + 1, trees.src, trees.dst
+    _, *lent = (column[trees.tree == 0] for column in edges)
     root = np.arange(last)
-    served = np.stack([root, np.full_like(root, trees.rounds + 1), root, np.full_like(root, last)])
-    return Trees.of(*np.concatenate([edges, lent, [[last], [0], [last], [0]], served], axis=1))
-
-
-add_classical("swing", swing, SHARED, "as rhd, with peers nearer on rings and tori", 206)
+    served = root, trees.rounds + 1, root, last
+    return Trees.of(edges, (last, *lent), (last, 0, last, 0), served)

@@ -8,12 +8,13 @@ from weft.classical.blueconnect import Order, by_dimensions
 from weft.classical.grid import Grid, grid_of
 from weft.classical.mapping import Sends
 from weft.classical.paths import direct_dimensions, load_of
-from weft.classical.planner import SHARED, add_classical
+from weft.classical.planner import SHARED, classical
 from weft.classical.trees import roots_of, turns
 from weft.collective import Collective
 from weft.topology.model import Topology
 
 
+@classical("themis", 212, SHARED, "dimensions in orders that keep all of them busy")
 def themis(topology: Topology, demand: Collective) -> Sends:
     """Every piece is summed along the dimension first that has had the least to do so far.
 
@@ -51,6 +52,3 @@ def _busier(busy: list[int], order: Order, size: int, grid: Grid, loads: list[in
         left //= grid.sizes[dimension]
         after[dimension] += left * loads[dimension]
     return after
-
-
-add_classical("themis", themis, SHARED, "dimensions in orders that keep all of them busy", 212)

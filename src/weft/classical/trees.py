@@ -13,6 +13,7 @@ from weft.collective import Collective
 from weft.ragged import owners, ranges
 
 Ranks = NDArray[np.int64]
+_NO_EDGES = [np.empty(0, dtype=np.int64)] * 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,22 +36,15 @@ class Trees:
     dst: Ranks
 
     @classmethod
-    def of(cls, tree: ArrayLike, step: ArrayLike, src: ArrayLike, dst: ArrayLike) -> Trees:
-        """Trees from columns that broadcast together, edges in any order."""
-        columns = np.broadcast_arrays(tree, step, src, dst)
-        flat = [np.asarray(column).reshape(-1).astype(np.int64) for column in columns]
-        order = np.argsort(flat[0], kind="stable")
-        return cls(*(column[order] for column in flat))
+    def of(cls, *parts: Sequence[ArrayLike]) -> Trees:
+        """Trees from edges in any order: of each part, four columns that broadcast together."""
+        edges = np.concatenate([_flat(part) for part in [_NO_EDGES, *parts]], axis=1)
+        return cls(*edges[:, np.argsort(edges[0], kind="stable")])
 
     @classmethod
     def side_by_side(cls, parts: Sequence[Trees], count: int) -> Trees:
         """Several with `count` trees each: those of part p begin with number p · count."""
-        return cls(
-            np.concatenate([part.tree + p * count for p, part in enumerate(parts)]),
-            np.concatenate([part.step for part in parts]),
-            np.concatenate([part.src for part in parts]),
-            np.concatenate([part.dst for part in parts]),
-        )
+        return cls.of(*((t.tree + p * count, t.step, t.src, t.dst) for p, t in enumerate(parts)))
 
     @property
     def rounds(self) -> int:
@@ -76,16 +70,20 @@ class Trees:
         return owners(counts), ranges(first, counts)
 
 
+def _flat(part: Sequence[ArrayLike]) -> NDArray[np.int64]:
+    return np.stack([column.reshape(-1) for column in np.broadcast_arrays(*part)]).astype(np.int64)
+
+
 def by_exchange(n: int, peers: Sequence[Ranks]) -> Trees:
     """The tree of every rank if, step by step, each gives its peer all that the peer lacks."""
     has = np.eye(n, dtype=np.bool_)  # by block and rank
-    edges = [np.empty((4, 0), dtype=np.int64)]
+    edges = []
     for step, peer in enumerate(peers):
         new = has[:, peer] & ~has
         block, rank = np.nonzero(new)
-        edges.append(np.stack([block, np.full_like(block, step), peer[rank], rank]))
+        edges.append((block, step, peer[rank], rank))
         has |= new
-    return Trees.of(*np.concatenate(edges, axis=1))
+    return Trees.of(*edges)
 
 
 def serve(demand: Collective, tree: Ranks, down: Trees, up: Trees) -> Sends:
@@ -125,6 +123,15 @@ def ranks_of(demand: Collective, npu: NDArray[np.int32]) -> Ranks:
     rank = np.zeros(group.max() + 1, dtype=np.int64)
     rank[group] = np.arange(len(group))
     return rank[npu]
+
+
+def depths(parent: Ranks) -> Ranks:
+    """How far each place of a tree is from the root, which has no parent (-1)."""
+    depth, above = np.zeros(len(parent), dtype=np.int64), parent
+    while (inner := above >= 0).any():
+        depth += inner
+        above = np.where(inner, parent[above], -1)
+    return depth
 
 
 def turns(root: Ranks) -> tuple[Ranks, Ranks]:

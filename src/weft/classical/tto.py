@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from weft.classical.grid import Grid, Places, grid_of
 from weft.classical.mapping import Sends
-from weft.classical.planner import add_classical
-from weft.classical.trees import Trees
+from weft.classical.planner import classical
+from weft.classical.trees import Trees, depths
 from weft.collective import Collective
 from weft.errors import InputError
 from weft.topology.model import Topology
@@ -18,6 +18,7 @@ from weft.topology.model import Topology
 TREES = 3
 
 
+@classical("tto", 214, ("all-reduce",), "three trees on a 2D mesh, sums and copies overlapped")
 def tto(topology: Topology, demand: Collective) -> Sends:
     """A third of the chunks over each tree, one after the other: three-tree overlap.
 
@@ -32,7 +33,7 @@ def tto(topology: Topology, demand: Collective) -> Sends:
     npus = grid.npus.astype(np.int64)
     up = trees.sums(npus, tree, turn)
     down = trees.copies(npus, tree, turn + trees.rounds)
-    return replace(Sends.together([up, down]), after=_held_back(trees, len(chunk)))
+    return replace(Sends.together([up, down]), waits=_held_back(trees, len(chunk)))
 
 
 def _mesh(topology: Topology, demand: Collective) -> Grid:
@@ -68,7 +69,7 @@ def _three_trees(grid: Grid) -> Trees:
     trees = []
     for parent in _parents(grid):
         child = np.flatnonzero(parent >= 0)
-        trees.append(Trees.of(0, _depths(parent)[child] - 1, parent[child], child))
+        trees.append(Trees.of((0, depths(parent)[child] - 1, parent[child], child)))
     return Trees.side_by_side(trees, 1)
 
 
@@ -102,25 +103,9 @@ def _held_back(trees: Trees, chunks: int) -> NDArray[np.int64]:
     hops on the way. Else all that leaves send would be ahead of what comes down.
     """
     edges = len(trees.tree) // TREES
-    row = np.arange(chunks * edges).reshape(chunks, edges)
+    sums = chunks * edges
     edge = np.arange(chunks)[:, None] % TREES * edges + np.arange(edges)
     inner = np.isin(trees.tree * (edges + 1) + trees.dst, trees.tree * (edges + 1) + trees.src)
     before = TREES * (trees.rounds + trees.step + 1)[edge]
     held = (np.arange(chunks)[:, None] >= before) & ~inner[edge]
-    after = np.where(held, row.size + row - before * edges, -1)
-    return np.append(after, np.full(row.size, -1))
-
-
-def _depths(parent: Places) -> Places:
-    """How far each place is from the root."""
-    depth = np.zeros(len(parent), dtype=np.int64)
-    above = parent.copy()
-    while (above >= 0).any():
-        depth += above >= 0
-        above = np.where(above >= 0, parent[above], -1)
-    return depth
-
-
-add_classical(
-    "tto", tto, ("all-reduce",), "three trees on a 2D mesh, sums and copies overlapped", 214
-)
+    return np.append(np.where(held, sums - before * edges, 0), np.zeros(sums, dtype=np.int64))

@@ -46,6 +46,7 @@ class Ends:
 
     pre: NDArray[np.int32]
     post: NDArray[np.int32]
+    reduce: NDArray[np.bool_]
     set_offsets: NDArray[np.int64]
     set_members: NDArray[np.int32]
 
@@ -57,6 +58,16 @@ class Ends:
     def set_sizes(self) -> NDArray[np.int64]:
         """How many NPUs each set has."""
         return np.diff(self.set_offsets)
+
+    @property
+    def receives(self) -> NDArray[np.int64]:
+        """How often each row must be received at the least, whoever sends it.
+
+        A sum of c contributions for d takers takes c - 1 receives until the first taker has it,
+        and one more for each other taker; a copy one for each taker that does not have it.
+        """
+        before, after = self.set_sizes[self.pre], self.set_sizes[self.post]
+        return np.where(self.reduce, before + after - 2, np.maximum(after - before, 0))
 
     @property
     def are_pairs(self) -> bool:

@@ -47,33 +47,31 @@ def options(problem: Problem) -> list[Option]:
         return [Option(problem, 0, 0)]
     memo = problem.task.memo
     if "options" not in memo:
-        memo["options"] = [(one.task, forecast, work) for one, forecast, work in _options(problem)]
+        memo["options"] = list(_options(problem))
     return [
-        Option(replace(problem, task=task, free=()), forecast, work)
-        for task, forecast, work in memo["options"]
+        replace(option, problem=replace(problem, task=option.problem.task, free=()))
+        for option in memo["options"]
     ]
 
 
 def leaves_a_gap(problem: Problem, time: int) -> bool:
     """Whether a plan in some number of chunks that is sensible may take less than this."""
     tasks = (option.problem.task for option in options(problem))
-    if problem.task.is_symmetric:
-        return any(time > task.floor + ROUNDED for task in tasks)
-    return any(time > task.bound + ROUNDED for task in tasks)
+    least = "floor" if problem.task.is_symmetric else "bound"
+    return any(time > getattr(task, least) + ROUNDED for task in tasks)
 
 
-def _options(problem: Problem) -> Iterator[tuple[Problem, float, int]]:
+def _options(problem: Problem) -> Iterator[Option]:
     if len(problem.demands) > 1:
         for demands in dict.fromkeys(tuple(_cut_up_to(problem, n)) for n in _COUNTS_AT_ONCE):
-            yield problem.cut(demands), 0, 0
+            yield Option(problem.cut(demands), 0, 0)
         return
     counts = _counts(problem.topology, problem.demand, problem.cost)
     for count in counts:
         cut = problem.cut([replace(problem.demand, chunks_per_share=count)])
-        if len(counts) == 1:  # there may be too many chunks to forecast anything
-            yield cut, 0, 0
-        else:
-            yield cut, _forecast(cut), _work(cut.topology, cut.demand)
+        several = len(counts) > 1  # else there may be too many chunks to forecast anything
+        forecast, work = (_forecast(cut), _work(cut.topology, cut.demand)) if several else (0, 0)
+        yield Option(cut, forecast, work)
 
 
 def _cut_up_to(problem: Problem, most: int) -> Iterator[Collective]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from weft import _core
 from weft.algorithm import Algorithm, Timing
 from weft.bounds import quick_bound
 from weft.clock import check_clock
@@ -19,6 +20,7 @@ from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule, transfers_of
 from weft.reachability import unreachable
 from weft.topology.model import Topology
+from weft.units import NEVER
 
 MOST_SEARCHED = 1 << 22
 """Transfers: where a plan has more, no other is searched for."""
@@ -62,6 +64,30 @@ def timed(problem: Problem, phases: Sequence[Schedule], method: str) -> Algorith
     transfers, routes = transfers_of(phases, problem.topology, problem.cost, sizes)
     timing = Timing(problem.topology, problem.cost, routes)
     return Algorithm(problem.demands, transfers, timing, {"method": method})
+
+
+def planned(
+    problem: Problem,
+    name: str,
+    kernel: Callable[..., _core.Schedule],
+    topology: Topology,
+    chunks: Chunks,
+    *,
+    goal: int,
+    slot: int | None,
+) -> Schedule:
+    """What a kernel plans, with slots for chunks of `slot` bytes; None if of many lengths."""
+    problem.planning(name, len(chunks))
+    found = kernel(topology.core, problem.cost.core, chunks.core, problem.search(goal))
+    if found.time == NEVER:
+        raise unreachable(topology, chunks)
+    return Schedule.from_core(topology, found, slot)
+
+
+def pushed(problem: Problem, topology: Topology, schedule: Schedule, slot: int) -> Schedule:
+    """The same rows pushed together."""
+    problem.say("pushing together")
+    return schedule.tightened(topology, problem.cost, slot)
 
 
 def goal_of(problem: Problem, topology: Topology, chunks: Chunks) -> int:

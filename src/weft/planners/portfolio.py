@@ -146,10 +146,7 @@ def _asked(
             if len(planners) > 1:
                 problem.progress.advance()
 
-    if len(planners) > 1:
-        answers = in_threads(ask, planners, problem.threads)
-    else:
-        answers = [ask(planner) for planner in planners]
+    answers = in_threads(ask, planners, problem.threads)
     refused += [answer for answer in answers if isinstance(answer, WeftError)]
     return [answer for answer in answers if isinstance(answer, Algorithm)]
 

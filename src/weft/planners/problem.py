@@ -223,7 +223,6 @@ class Problem:
         if not self.quiet:
             self.progress.enter(phase)
 
-    def planning(self, method: str, count: int | None = None) -> None:
+    def planning(self, method: str, chunks: int) -> None:
         """Say what is planned now, and with how many chunks."""
-        chunks = len(self.chunks) if count is None else count
         self.say(f"planning ({method}, {chunks:,} chunk{'s' * (chunks != 1)})")

@@ -24,6 +24,9 @@ TIGHT = 1.001
 """A schedule is pushed together if it takes longer than this over its goal."""
 
 
+_COLUMNS = ("chunk", "src", "dst", "reduce", "route", "start", "end")
+
+
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """Rows in an order in which they could run; `start` and `end` are slots in picoseconds."""
@@ -40,18 +43,11 @@ class Schedule:
 
     @classmethod
     def from_core(cls, topology: Topology, planned: _core.Schedule, slot: int | None) -> Schedule:
-        links = Routes.of_links(topology.links)
-        return cls(
-            planned.chunk,
-            planned.src,
-            planned.dst,
-            planned.reduce,
-            planned.route,
-            planned.start,
-            planned.end,
-            Routes(planned.route_offsets, planned.route_links) if topology.switches else links,
-            slot,
-        )
+        if topology.switches:
+            routes = Routes(planned.route_offsets, planned.route_links)
+        else:
+            routes = Routes.of_links(topology.links)
+        return cls(**_columns(planned), routes=routes, slot=slot)
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> Schedule:
@@ -63,9 +59,7 @@ class Schedule:
     @property
     def transfers(self) -> Transfers:
         """The rows as a table."""
-        return Transfers(
-            self.chunk, self.src, self.dst, self.reduce, self.route, self.start, self.end
-        )
+        return Transfers(**_columns(self))
 
     @property
     def time(self) -> int:
@@ -78,22 +72,20 @@ class Schedule:
         A copy that spread a chunk becomes a partial sum on its way to where the chunk came
         from. With `reverse` (see `Topology.reverse_links`) the links are those of the same network.
         """
-        order = np.argsort(-self.end, kind="stable")
-        last = self.time
-        route = self.route[order]
+        rows, last = self._reordered(np.argsort(-self.end, kind="stable")), self.time
         # Where there are switches, the few routes in use may happen to be the first links.
         if self.routes.are_links and reverse is not None and len(self.routes) == len(reverse):
-            routes, route = self.routes, reverse[route]
+            routes, route = self.routes, reverse[rows.route]
         else:
-            routes = _reversed_routes(self.routes, reverse)
+            routes, route = _reversed_routes(self.routes, reverse), rows.route
         return Schedule(
-            self.chunk[order],
-            self.dst[order],
-            self.src[order],
-            ~self.reduce[order],
+            rows.chunk,
+            rows.dst,
+            rows.src,
+            ~rows.reduce,
             route,
-            last - self.end[order],
-            last - self.start[order],
+            last - rows.end,
+            last - rows.start,
             routes,
             None,
         )
@@ -105,21 +97,17 @@ class Schedule:
         return replace(self, start=start, end=end, slot=slot)._reordered(order)
 
     def _reordered(self, order: NDArray[np.integer[Any]]) -> Schedule:
-        return Schedule(
-            self.chunk[order],
-            self.src[order],
-            self.dst[order],
-            self.reduce[order],
-            self.route[order],
-            self.start[order],
-            self.end[order],
-            self.routes,
-            self.slot,
-        )
+        columns = {name: column[order] for name, column in _columns(self).items()}
+        return replace(self, **columns)
 
     def as_copies(self) -> Schedule:
         """The same rows without summing: a chunk with one contributor is its own sum."""
         return replace(self, reduce=np.zeros_like(self.reduce))
+
+
+def _columns(rows: Schedule | _core.Schedule) -> dict[str, Any]:
+    """The columns of rows, by name."""
+    return {name: getattr(rows, name) for name in _COLUMNS}
 
 
 def transfers_of(
@@ -168,18 +156,13 @@ def _joined(phases: Sequence[Schedule]) -> Schedule:
     if len(phases) == 1:
         return phases[0]
     routes, shifts = Routes.joined([phase.routes for phase in phases])
-    begin = offsets_of([phase.time for phase in phases[:-1]])
-    return Schedule(
-        np.concatenate([phase.chunk for phase in phases]),
-        np.concatenate([phase.src for phase in phases]),
-        np.concatenate([phase.dst for phase in phases]),
-        np.concatenate([phase.reduce for phase in phases]),
-        np.concatenate([p.route + s for p, s in zip(phases, shifts, strict=True)]),
-        np.concatenate([p.start + b for p, b in zip(phases, begin, strict=True)]),
-        np.concatenate([p.end + b for p, b in zip(phases, begin, strict=True)]),
-        routes,
-        None,
-    )
+    begins = offsets_of([phase.time for phase in phases[:-1]])
+    moved = [
+        _columns(replace(p, route=p.route + shift, start=p.start + begin, end=p.end + begin))
+        for p, shift, begin in zip(phases, shifts, begins, strict=True)
+    ]
+    joined = {name: np.concatenate([columns[name] for columns in moved]) for name in _COLUMNS}
+    return Schedule(**joined, routes=routes, slot=None)
 
 
 def _reversed_routes(routes: Routes, reverse: NDArray[np.int32] | None) -> Routes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,11 +25,15 @@ def is_symmetric(topology: Topology, demands: Sequence[Collective]) -> bool:
     """Whether one collective of all NPUs has all do the same, and the network declares symmetry."""
     if len(demands) != 1 or not topology.translates or topology.npus < 2:
         return False
-    demand = demands[0]
+    return all_do_the_same(demands[0], range(topology.npus))
+
+
+def all_do_the_same(demand: Collective, npus: Iterable[int]) -> bool:
+    """Whether a collective is one of just these NPUs in which all have the same to do."""
     return (
         demand.kind in KINDS
         and demand.parts is None
-        and demand.group == tuple(range(topology.npus))
+        and demand.group == tuple(npus)
         and demand.smallest_chunk > 0
     )
 
@@ -58,10 +63,9 @@ class Job:
     def directions(self) -> _core.Directions:
         """For the kernels, which plan for the largest chunk."""
         hold, duration = self.resources(self.demand.largest_chunk, self.demand.smallest_chunk)
-        sizes = np.array(self.moves.topology.dimensions, dtype=np.int32)
         moves = self.moves
         return _core.Directions(
-            sizes=sizes,
+            sizes=np.array(moves.topology.dimensions, dtype=np.int32),
             dimension=moves.dimension,
             step=moves.step,
             resource=moves.resource,
@@ -128,11 +132,9 @@ class Job:
 def _carried(rows: int, hold: NDArray[np.int64], duration: NDArray[np.int64]) -> int:
     """How soon so many chunks can have passed over some resources."""
     lead = duration - hold
-    low, high = 0, int((lead + hold * rows).min())
-    while low < high:
-        time = (low + high) // 2
-        if int(np.maximum((time - lead) // hold, 0).sum()) >= rows:
-            high = time
-        else:
-            low = time + 1
-    return low
+    latest = int((lead + hold * rows).min())
+
+    def passed(time: int) -> int:
+        return int(np.maximum((time - lead) // hold, 0).sum())
+
+    return bisect_left(range(latest), rows, key=passed)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.cost import CostModel
 from weft.topology.model import Topology
 
 
@@ -17,6 +18,13 @@ def over_links(topology: Topology, size: int) -> NDArray[np.int64]:
     Over one link that is the same whether α holds the link or not.
     """
     return _core.serialization(size, topology.bandwidth) + topology.latency
+
+
+def held(topology: Topology, cost: CostModel, size: int) -> NDArray[np.int64]:
+    """How long `size` bytes hold each link, in picoseconds."""
+    if cost.latency_model == "blocking":
+        return over_links(topology, size)
+    return _core.serialization(size, topology.bandwidth)
 
 
 def of_rows(

@@ -5,13 +5,11 @@ from __future__ import annotations
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
-from weft.planners.listed import Listed, backwards, goal_of, scatter_and_gather
+from weft.planners.listed import Listed, backwards, goal_of, planned, pushed, scatter_and_gather
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import TIGHT, Schedule
-from weft.reachability import unreachable
 from weft.topology.model import Topology
-from weft.units import NEVER
 
 
 class Matching(Listed):
@@ -48,15 +46,8 @@ def _in_shares(problem: Problem) -> bool:
 def spread(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     """Plan chunks that are copied, each taken for the largest."""
     slot, goal = chunks.largest, goal_of(problem, topology, chunks)
-    problem.planning("matching", len(chunks))
-    planned = _core.match(topology.core, problem.cost.core, chunks.core, problem.search(goal))
-    if planned.time == NEVER:
-        raise unreachable(topology, chunks)
-    schedule = Schedule.from_core(topology, planned, slot)
-    if schedule.time > goal * TIGHT:
-        problem.say("pushing together")
-        schedule = schedule.tightened(topology, problem.cost, slot)
-    return schedule
+    schedule = planned(problem, "matching", _core.match, topology, chunks, goal=goal, slot=slot)
+    return pushed(problem, topology, schedule, slot) if schedule.time > goal * TIGHT else schedule
 
 
 add(Matching())

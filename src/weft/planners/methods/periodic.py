@@ -16,6 +16,7 @@ from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.ragged import offsets_of
 from weft.reachability import unreachable
+from weft.topology.durations import held, over_links
 from weft.topology.model import Topology
 
 # Some 100 · links / NPUs trees are tried in all, and each looks at all links twice, up and down:
@@ -45,7 +46,22 @@ class Periodic(Planner):
         return fair and suits_rounds(problem) and super().is_worth_trying(problem, best)
 
     def plan(self, problem: Problem) -> Algorithm:
-        return plan_periodic(problem)
+        """Trees found by the core, and the chunks shared out among them."""
+        topology, demand = problem.topology, problem.demand
+        each = _BYTES_TRIED * (problem.threads + 1) + _BYTES_KEPT
+        needed = topology.links * _ROWS_A_LINK * each
+        check_fits(f"{demand.kind} on {topology.name} by periodic trees", needed)
+        duration = int(over_links(topology, demand.largest_chunk)[0])
+        hold = int(held(topology, problem.cost, demand.largest_chunk)[0])
+        timing = Timing(topology, problem.cost)
+        made = [
+            Algorithm((demand,), _trees(problem, slot, lag), timing, {"method": "periodic"})
+            for slot, lag in _slots(hold, duration)
+        ]
+        best = min(made, key=lambda algorithm: algorithm.time)
+        if len(best) == 0:
+            raise unreachable(topology, demand.chunks)
+        return best
 
 
 def is_fair(topology: Topology) -> bool:
@@ -71,36 +87,6 @@ def why_not(topology: Topology, demands: Sequence[Collective]) -> str | None:
     return None
 
 
-def plan_periodic(problem: Problem) -> Algorithm:
-    """Trees found by the core, and the chunks shared out among them.
-
-    Raises
-    ------
-    UnreachableError
-        Some NPU cannot be reached.
-    """
-    topology, demand = problem.topology, problem.demand
-    each = _BYTES_TRIED * (problem.threads + 1) + _BYTES_KEPT
-    needed = topology.links * _ROWS_A_LINK * each
-    check_fits(f"{demand.kind} on {topology.name} by periodic trees", needed)
-    push = int(_core.serialization(demand.largest_chunk, topology.bandwidth[:1]).sum())
-    latency = int(topology.latency[:1].sum())
-    held = push + (latency if problem.cost.latency_model == "blocking" else 0)
-    made = [
-        Algorithm(
-            (demand,),
-            _trees(problem, slot, lag),
-            Timing(topology, problem.cost),
-            {"method": "periodic"},
-        )
-        for slot, lag in _slots(held, push + latency)
-    ]
-    best = min(made, key=lambda algorithm: algorithm.time)
-    if len(best) == 0:
-        raise unreachable(topology, demand.chunks)
-    return best
-
-
 def _slots(held: int, duration: int) -> list[tuple[int, int]]:
     """Lengths of a slot, and how many a hop takes: links that never wait, or hops that do not."""
     lag = -(-duration // max(held, 1))
@@ -112,13 +98,8 @@ def _slots(held: int, duration: int) -> list[tuple[int, int]]:
 
 def _trees(problem: Problem, slot: int, lag: int) -> PeriodicRows:
     problem.planning("periodic", problem.demand.chunk_count)
-    found = _core.plan_periodic(
-        problem.topology.core,
-        problem.topology.members,
-        lag,
-        len(problem.chunks),
-        problem.search(),
-    )
+    topology, chunks = problem.topology, len(problem.chunks)
+    found = _core.plan_periodic(topology.core, topology.members, lag, chunks, problem.search())
     first = offsets_of(found.chunks)
     return PeriodicRows(
         found.period * slot, first, found.offsets, found.link, found.reduce, found.slot * slot

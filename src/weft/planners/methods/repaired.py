@@ -29,12 +29,13 @@ from weft.planners.methods.unicast import plan_pairs
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem, Task
 from weft.planners.schedule import transfers_of
+from weft.planners.symmetry import all_do_the_same
 from weft.ragged import offsets_of
+from weft.topology.durations import held, over_links
 from weft.topology.model import Topology
 from weft.topology.translations import Translations
 from weft.units import CLOCK_PS
 
-_KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 _ONE_WAY = ("all-gather", "all-to-all")  # never run backwards
 _BYTES_A_DELIVERY = 160  # that is missing, while it is found and brought
 _BYTES_A_DETOUR = 250  # a row of the patch of an All-to-All, while it is planned
@@ -47,10 +48,7 @@ def can_repair(topology: Topology, demands: Sequence[Collective]) -> bool:
         return False
     demand, failed = demands[0], whole.links - topology.links
     return (
-        demand.kind in _KINDS
-        and demand.parts is None
-        and demand.group == tuple(topology.members.tolist())
-        and demand.smallest_chunk > 0
+        all_do_the_same(demand, topology.members.tolist())
         and 0 < failed < len(topology.members)  # so the first row of the plan is there for somebody
         and (demand.kind in _ONE_WAY or topology.reverse_links is not None)
     )
@@ -112,11 +110,9 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     base, time = _of_whole(problem, "all-gather")
     lost = missing_deliveries(base, topology, pieces)
     check_fits(f"repairing {demand.kind} on {topology.name}", len(lost) * _BYTES_A_DELIVERY)
-    push = _core.serialization(demand.largest_chunk, topology.bandwidth)
-    duration = push + topology.latency
+    duration = over_links(topology, demand.largest_chunk)
     if time + len(lost) * int(duration.max(initial=0)) >= CLOCK_PS:
         return None
-    hold = duration if problem.cost.latency_model == "blocking" else push
     piece, npu = np.divmod(lost, npus)
     owner, piece = np.divmod(piece, pieces)
     chunk = (topology.ranks[owner] * pieces + piece).astype(np.int32)
@@ -126,7 +122,7 @@ def _repaired_gather(problem: Problem) -> RepairedRows | None:
     patch = _core.complete(
         topology.core,
         _core.Rows(offsets=offsets, items=chunk[order]),
-        hold,
+        held(topology, problem.cost, demand.largest_chunk),
         duration,
         time,
         problem.progress,
@@ -167,9 +163,7 @@ def _repaired_exchange(problem: Problem) -> RepairedExchange | None:
 
 def _busiest_end(topology: Topology, chunks: Chunks, cost: CostModel) -> int:
     """How long some NPU must take to send what it has, or to receive what it gets: picoseconds."""
-    hold = _core.serialization(int(chunks.bytes.min()), topology.bandwidth)
-    if cost.latency_model == "blocking":
-        hold += topology.latency
+    hold = held(topology, cost, int(chunks.bytes.min()))
     slowest = []
     for ends, links in ((chunks.pre, topology.src), (chunks.post, topology.dst)):
         rate = np.bincount(links, weights=1 / np.maximum(hold, 1), minlength=topology.npus)

@@ -22,6 +22,7 @@ from weft.planners.listed import MOST_SEARCHED
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.reachability import unreachable
+from weft.topology.durations import held, over_links
 from weft.topology.model import Topology
 from weft.units import format_size
 
@@ -59,7 +60,33 @@ class Rounds(Planner):
         return super().is_worth_trying(problem, best)
 
     def plan(self, problem: Problem) -> Algorithm:
-        return plan_rounds(problem)
+        """Run the round engine, which writes its log on disk as it goes if it is large."""
+        topology, demand = problem.topology, problem.demand
+        rhythm = _rhythm(topology, problem.cost, demand)
+        if rhythm.longest_lag > _MOST_LAG:
+            raise InputError(
+                f"method rounds plans transfers of up to {_MOST_LAG} rounds; here the slowest "
+                f"takes {rhythm.longest_lag} times as long as the quickest link is held; use auto"
+            )
+        problem.planning("rounds", demand.chunk_count)
+        file = _file_for(problem, rhythm)
+        try:
+            offsets, count, complete = _core.run_rounds(
+                topology.core,
+                rhythm.period,
+                rhythm.lag,
+                np.repeat(np.array(demand.group, dtype=np.int32), demand.chunks_per_share),
+                problem.search(),
+                file=file.fd,
+                at=LOG_BEGINS,
+            )
+        except OSError as error:
+            raise InputError(f"the log of rounds cannot be written: {error.strerror}") from None
+        if not complete:
+            raise unreachable(topology, demand.chunks)
+        phases = 2 if demand.kind == "all-reduce" else 1
+        rows = RoundLog(rhythm.slot, count, file.log(LOG_BEGINS), offsets, phases, file)
+        return Algorithm((demand,), rows, Timing(topology, problem.cost), {"method": "rounds"})
 
 
 def suits(problem: Problem) -> bool:
@@ -69,51 +96,13 @@ def suits(problem: Problem) -> bool:
     if deliveries <= _MANY_DELIVERIES or why_not(topology, problem.demands) is not None:
         return False
     rhythm = _rhythm(topology, problem.cost, demand)
-    held = _held(topology, problem.cost, demand)
+    holds = held(topology, problem.cost, demand.largest_chunk)
     waits = bool((rhythm.lag > rhythm.period).any())
     return (
         deliveries > (_MANY_WITH_WAITS if waits else _MANY_DELIVERIES)
         and rhythm.longest_lag <= _MOST_LAG
-        and bool((rhythm.period * rhythm.slot <= held * _FIT).all())
+        and bool((rhythm.period * rhythm.slot <= holds * _FIT).all())
     )
-
-
-def plan_rounds(problem: Problem) -> Algorithm:
-    """Run the round engine, which writes its log on disk as it goes if it is large.
-
-    Raises
-    ------
-    InputError
-        Memory or disk are too small, or the links' speeds differ too much.
-    UnreachableError
-        Some NPU cannot be reached.
-    """
-    topology, demand = problem.topology, problem.demand
-    rhythm = _rhythm(topology, problem.cost, demand)
-    if rhythm.longest_lag > _MOST_LAG:
-        raise InputError(
-            f"method rounds plans transfers of up to {_MOST_LAG} rounds; here the slowest takes "
-            f"{rhythm.longest_lag} times as long as the quickest link is held; use auto"
-        )
-    problem.planning("rounds", demand.chunk_count)
-    file = _file_for(problem, rhythm)
-    try:
-        offsets, count, complete = _core.run_rounds(
-            topology.core,
-            rhythm.period,
-            rhythm.lag,
-            np.repeat(np.array(demand.group, dtype=np.int32), demand.chunks_per_share),
-            problem.search(),
-            file=file.fd,
-            at=LOG_BEGINS,
-        )
-    except OSError as error:
-        raise InputError(f"the log of rounds cannot be written: {error.strerror}") from None
-    if not complete:
-        raise unreachable(topology, demand.chunks)
-    phases = 2 if demand.kind == "all-reduce" else 1
-    rows = RoundLog(rhythm.slot, count, file.log(LOG_BEGINS), offsets, phases, file)
-    return Algorithm((demand,), rows, Timing(topology, problem.cost), {"method": "rounds"})
 
 
 def why_not(topology: Topology, demands: Sequence[Collective]) -> str | None:
@@ -148,39 +137,24 @@ class _Rhythm:
         return int(self.lag.max(initial=1))
 
 
-def _held(topology: Topology, cost: CostModel, demand: Collective) -> NDArray[np.int64]:
-    """How long the largest chunk holds each link."""
-    push = _core.serialization(demand.largest_chunk, topology.bandwidth)
-    return push + topology.latency if cost.latency_model == "blocking" else push
-
-
 def _rhythm(topology: Topology, cost: CostModel, demand: Collective) -> _Rhythm:
     """Rounds as long as the quickest link is held, or a little longer if chunks then wait less."""
-    held = _held(topology, cost, demand)
-    takes = _core.serialization(demand.largest_chunk, topology.bandwidth) + topology.latency
-    quickest = int(held.min(initial=1 << 62)) if len(held) else 1
-    waits = -(-int(takes.min(initial=1 << 62)) // quickest) if len(held) else 1
-    slots = [quickest]
-    if waits > 1:
-        slots.append(-(-int(takes.min()) // (waits - 1)))
-    options = [_with_slot(topology, demand, held, takes, slot) for slot in slots]
-    return min(options, key=lambda rhythm: rhythm.rounds * rhythm.slot)
+    holds = held(topology, cost, demand.largest_chunk)
+    takes = over_links(topology, demand.largest_chunk)
+    quickest, soonest = (int(times.min()) if len(times) else 1 for times in (holds, takes))
+    waits = -(-soonest // quickest)
+    slots = [quickest, -(-soonest // (waits - 1))] if waits > 1 else [quickest]
 
+    def with_slot(slot: int) -> _Rhythm:
+        period, lag = (np.minimum(-(-times // slot), _MOST_LAG + 1) for times in (holds, takes))
+        into = np.bincount(topology.dst, weights=1 / period, minlength=topology.npus)
+        slowest = float(into[topology.members].min())
+        chunks = demand.chunk_count - demand.chunks_per_share
+        # What comes first can be sent on only later: that costs about twice the wait.
+        rounds = chunks / max(slowest, 1 / _MOST_LAG) + 2 * (int(lag.max(initial=1)) - 1)
+        return _Rhythm(slot, period.astype(np.int32), lag.astype(np.int32), int(rounds) + 1)
 
-def _with_slot(
-    topology: Topology,
-    demand: Collective,
-    held: NDArray[np.int64],
-    takes: NDArray[np.int64],
-    slot: int,
-) -> _Rhythm:
-    period, lag = (np.minimum(-(-times // slot), _MOST_LAG + 1) for times in (held, takes))
-    into = np.bincount(topology.dst, weights=1 / period, minlength=topology.npus)
-    slowest = float(into[topology.members].min())
-    chunks = demand.chunk_count - demand.chunks_per_share
-    # What comes first can be sent on only later: that costs about twice the wait.
-    rounds = chunks / max(slowest, 1 / _MOST_LAG) + 2 * (int(lag.max(initial=1)) - 1)
-    return _Rhythm(slot, period.astype(np.int32), lag.astype(np.int32), int(rounds) + 1)
+    return min(map(with_slot, slots), key=lambda rhythm: rhythm.rounds * rhythm.slot)
 
 
 def _file_for(problem: Problem, rhythm: _Rhythm) -> UnnamedFile:

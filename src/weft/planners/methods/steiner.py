@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.planners.listed import Listed
+from weft.planners.listed import Listed, planned
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
-from weft.reachability import unreachable
-from weft.units import NEVER
 
 # Tried where others leave more than this to the bound; of small plans, and of large ones.
 _CLOSE, _CLOSE_ENOUGH = 1.01, 1.03
@@ -47,13 +45,8 @@ class Steiner(Listed):
 
 def plan_steiner(problem: Problem) -> Schedule:
     """Plan any mix of copies and sums, of any sizes."""
-    topology, chunks = problem.topology, problem.chunks
-    problem.planning("steiner")
-    search = problem.search(problem.bound)
-    planned = _core.steiner(topology.core, problem.cost.core, chunks.core, search)
-    if planned.time == NEVER:
-        raise unreachable(topology, chunks)
-    return Schedule.from_core(topology, planned, None)
+    topology, chunks, goal = problem.topology, problem.chunks, problem.bound
+    return planned(problem, "steiner", _core.steiner, topology, chunks, goal=goal, slot=None)
 
 
 add(Steiner())

@@ -70,6 +70,7 @@ def symmetric_rows(problem: Problem) -> SymmetricRows:
     topology, demand = problem.topology, problem.demand
     job = Job(Translations.of(topology), demand, problem.cost)
     check_fits(f"a symmetric {demand.kind} on {topology.name}", job.bytes_needed)
+    problem.planning("symmetric", demand.chunk_count)
     return (_exchange if demand.pattern.own_buffers else _spread)(job, problem)
 
 
@@ -102,22 +103,18 @@ def _rows(
 
 
 def _exchange(job: Job, problem: Problem) -> SymmetricRows:
-    goal = job.floor(job.demand.largest_chunk)
-    problem.planning("symmetric", job.demand.chunk_count)
-    planned = _core.symmetric_exchange(job.directions, job.pieces, problem.search(goal))
-    return _rows(job, *planned)
+    search = problem.search(job.floor(job.demand.largest_chunk))
+    return _rows(job, *_core.symmetric_exchange(job.directions, job.pieces, search))
 
 
 def _spread(job: Job, problem: Problem) -> SymmetricRows:
     """Trees from one NPU to all; run backwards they sum for it, and both are an All-Reduce."""
     gather = replace(job.demand, kind="all-gather")
-    goal = replace(job, demand=gather).floor(job.demand.largest_chunk)
-    problem.planning("symmetric", job.demand.chunk_count)
-    chunk, src, direction, start = _core.symmetric_spread(
-        job.directions, job.pieces, problem.search(goal)
-    )
+    search = problem.search(replace(job, demand=gather).floor(job.demand.largest_chunk))
+    planned = _core.symmetric_spread(job.directions, job.pieces, search)
     if job.demand.kind == "all-gather":
-        return _rows(job, chunk, src, direction, start)
+        return _rows(job, *planned)
+    chunk, src, direction, start = planned
     _, duration = job.resources(job.demand.largest_chunk, job.demand.smallest_chunk)
     end = start + duration[job.moves.resource[direction]]
     order = np.argsort(-end, kind="stable")

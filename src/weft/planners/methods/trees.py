@@ -5,13 +5,11 @@ from __future__ import annotations
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
-from weft.planners.listed import Listed, backwards, goal_of, has_one_root, mirrored
+from weft.planners.listed import Listed, backwards, goal_of, has_one_root, mirrored, planned, pushed
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
-from weft.reachability import unreachable
 from weft.topology.model import Topology
-from weft.units import NEVER
 
 # Tried where others leave more than this to the goal: of an All-Reduce, and of a Broadcast.
 _CLOSE, _CLOSE_FROM_A_ROOT = 1.01, 1.02
@@ -39,9 +37,7 @@ class Trees(Listed):
         return task.is_even and (best is None or best.time > task.goal * close)
 
     def schedules(self, problem: Problem) -> list[Schedule]:
-        if _is_all_reduce(problem):
-            return [_packed(problem, problem.topology, problem.chunks)]
-        if problem.task.sums_for_one:
+        if problem.task.sums_for_one and not _is_all_reduce(problem):
             return [backwards(problem, problem.chunks, _packed)]
         return [_packed(problem, problem.topology, problem.chunks)]
 
@@ -57,14 +53,9 @@ def _spread_chunks(problem: Problem) -> Chunks:
 
 def _packed(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     """Trees that join all ends of the chunks: from their one holder, or of an All-Reduce."""
-    problem.planning("trees", len(chunks))
-    search = problem.search(goal_of(problem, topology, chunks))
-    planned = _core.trees(topology.core, problem.cost.core, chunks.core, search)
-    if planned.time == NEVER:
-        raise unreachable(topology, chunks)
-    problem.say("pushing together")
-    schedule = Schedule.from_core(topology, planned, chunks.largest)
-    return schedule.tightened(topology, problem.cost, chunks.largest)
+    slot, goal = chunks.largest, goal_of(problem, topology, chunks)
+    schedule = planned(problem, "trees", _core.trees, topology, chunks, goal=goal, slot=slot)
+    return pushed(problem, topology, schedule, slot)
 
 
 add(Trees())

@@ -8,13 +8,12 @@ from weft import _core
 from weft.bounds import quick_bound
 from weft.collective import Chunks
 from weft.cost import CostModel
-from weft.planners.listed import Listed, backwards
+from weft.planners.listed import Listed, backwards, planned, pushed
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import TIGHT, Schedule
-from weft.reachability import unreachable
+from weft.topology.durations import held
 from weft.topology.model import Topology
-from weft.units import NEVER
 
 # So many rows take seconds to push together: then there must be more to gain.
 _MANY_ROWS, _LOOSE = 1 << 20, 1.02
@@ -47,31 +46,24 @@ def plan_pairs(
     if goal is None:
         known = topology is problem.topology and chunks is problem.chunks
         goal = problem.bound if known else quick_bound(topology, chunks, problem.cost)
-    problem.planning("unicast", len(chunks))
-    planned = _core.unicast(topology.core, problem.cost.core, chunks.core, problem.search(goal))
-    if planned.time == NEVER:
-        raise unreachable(topology, chunks)
     slot = chunks.largest
-    if (chunks.bytes < slot * _ALIKE).any():
-        return Schedule.from_core(topology, planned, None)  # exact for no chunk
-    schedule = Schedule.from_core(topology, planned, slot)
+    alike = not (chunks.bytes < slot * _ALIKE).any()  # else times are exact for no chunk
+    schedule = planned(
+        problem, "unicast", _core.unicast, topology, chunks, goal=goal, slot=slot if alike else None
+    )
     # What waits for its busiest link all the time cannot be pushed together.
     tight = TIGHT if len(schedule.chunk) <= _MANY_ROWS else _LOOSE
-    if schedule.time > _busiest(topology, schedule, problem.cost, slot) * tight:
-        problem.say("pushing together")
-        schedule = schedule.tightened(topology, problem.cost, slot)
+    if alike and schedule.time > _busiest(topology, schedule, problem.cost, slot) * tight:
+        return pushed(problem, topology, schedule, slot)
     return schedule
 
 
 def _busiest(topology: Topology, schedule: Schedule, cost: CostModel, slot: int) -> int:
     """How long the busiest link is held."""
-    held = _core.serialization(slot, topology.bandwidth)
-    if cost.latency_model == "blocking":
-        held += topology.latency
     routes = schedule.routes
     times = np.repeat(np.bincount(schedule.route, minlength=len(routes)), np.diff(routes.offsets))
     uses = np.bincount(routes.links, weights=times, minlength=topology.links)
-    return int((uses * held).max(initial=0))
+    return int((uses * held(topology, cost, slot)).max(initial=0))
 
 
 add(Unicast())
