@@ -5,9 +5,7 @@ from __future__ import annotations
 from operator import index as whole
 from typing import NamedTuple
 
-import numpy as np
-
-from weft.algorithm import Buffer, Cells, cells_of, place
+from weft.algorithm import Buffer, Cells, cells_of
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective import Collective
 from weft.errors import InputError, unknown_name
@@ -215,19 +213,8 @@ class Memory:
 
     def cells(self) -> Cells:
         """All cells, with those of scratch that were named."""
-        first, extra = self._cells, len(self._scratch)
-        ranks = [rank for rank, _ in self._scratch]
-        names = [place(Buffer.SCRATCH, slot) for _, slot in self._scratch]
-        none = np.full(extra, -1, dtype=np.int32)
-        group = np.array(self.group, dtype=np.int32)
-        return Cells(
-            np.concatenate([first.npu, group[np.array(ranks, dtype=np.int64)]]),
-            np.concatenate([first.place, np.array(names, dtype=np.int32)]),
-            np.concatenate([first.chunk, none]),
-            np.concatenate([first.result, none]),
-            np.concatenate([first.result_place, none]),
-            first.slots,
-        )
+        npus = [self.group[rank] for rank, _ in self._scratch]
+        return self._cells.with_scratch(npus, [slot for _, slot in self._scratch])
 
 
 def _slots(index: int, count: int) -> str:

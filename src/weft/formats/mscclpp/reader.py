@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Cells, Linearized, Program, cells_of, linearize, place
+from weft.algorithm import Algorithm, Buffer, Cells, Linearized, Program, cells_of, linearize
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective.slots import output_slots
 from weft.documents import Document, PlacedError, read_document
@@ -164,13 +164,5 @@ def _linearized(translation: _Translation, results: list[list[int]]) -> Lineariz
             chain += (2 * action, 2 * action + 1)
             copies.append(gpu)
         events.chains.append(chain)
-    none = np.full(len(copies), -1, dtype=np.int32)
-    with_copies = Cells(
-        np.concatenate([cells.npu, np.array(copies, dtype=np.int32)]),
-        np.concatenate([cells.place, np.full(len(copies), place(Buffer.SCRATCH, 0), np.int32)]),
-        np.concatenate([cells.chunk, none]),
-        np.concatenate([cells.result, none]),
-        np.concatenate([cells.result_place, none]),
-        cells.slots,
-    )
+    with_copies = cells.with_scratch(copies, [0] * len(copies))
     return linearize(events.program(with_copies), translation, kept=actions)
