@@ -170,8 +170,7 @@ class _Channel:
 
     def __init__(self, peers: int) -> None:
         self.peers = peers
-        self.sends: Counter[int] = Counter()
-        self.receives: Counter[int] = Counter()
+        self.ends: Counter[tuple[str, int]] = Counter()  # what a GPU does, and which
         self.pairs: set[tuple[int, int]] = set()
 
     def take(self, group: list[Connection]) -> bool:
@@ -179,13 +178,10 @@ class _Channel:
         pairs = {(src, dst) for src, dst, _ in group}
         if len(pairs) < len(group) or pairs & self.pairs:
             return False
-        sends = Counter(src for src, _, _ in group)
-        receives = Counter(dst for _, dst, _ in group)
-        for more, so_far in ((sends, self.sends), (receives, self.receives)):
-            if any(so_far[gpu] + count > self.peers for gpu, count in more.items()):
-                return False
-        self.sends.update(sends)
-        self.receives.update(receives)
+        ends = Counter(e for src, dst, _ in group for e in (("sends", src), ("receives", dst)))
+        if any(self.ends[end] + count > self.peers for end, count in ends.items()):
+            return False
+        self.ends.update(ends)
         self.pairs |= pairs
         return True
 
@@ -234,7 +230,8 @@ class _Steps:
         target, stored = move.target, 2 * message + 1
         halves: tuple[int, ...] = (stored,)
         if sum_ is not None:
-            source, target, stored = sum_.operand, sum_.target, 2 * sum_.move + 1
+            source, target = sum_.operand, self.moves[sum_.move].target
+            stored = 2 * sum_.move + 1
             halves = (*halves, stored)
         adds = sum_ is not None or move.reduce
         kind = Type.RRC if adds else Type.R
