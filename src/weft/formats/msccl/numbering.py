@@ -115,29 +115,22 @@ def check_limits(
     gpus: list[Numbered], dialect: Dialect, name: str, memory: Memory, messages: Messages
 ) -> None:
     """Raise for the first limit of a runtime that is exceeded."""
+    other = or_msccl(name)
     for number, gpu in enumerate(gpus):
-        where = f"GPU {number}"
-        for b, lines in enumerate(gpu.lines):
-            if len(lines) > dialect.steps:
+        blocks = [(f", thread block {b}", len(lines)) for b, lines in enumerate(gpu.lines)]
+        elements = 1 + len(gpus) + len(gpu.blocks) + sum(map(len, gpu.lines))
+        for part, count, what, most, instead in (
+            *((part, count, "steps", dialect.steps, other) for part, count in blocks),
+            ("", len(gpu.blocks), "thread blocks", dialect.blocks, other),
+            ("", elements, "elements", dialect.nodes, ""),
+        ):
+            if count > most:
                 raise InputError(
-                    f"{where}, thread block {b} has {len(lines)} steps; {name} loads up to "
-                    f"{dialect.steps}; {fewer_chunks(memory, messages, dialect)}"
-                    f"{or_msccl(name)}"
+                    f"GPU {number}{part} has {count} {what}; {name} loads up to {most}; "
+                    f"{fewer_chunks(memory, messages, dialect)}{instead}"
                 )
-        if len(gpu.blocks) > dialect.blocks:
-            raise InputError(
-                f"{where} has {len(gpu.blocks)} thread blocks; {name} loads up to "
-                f"{dialect.blocks}; {fewer_chunks(memory, messages, dialect)}{or_msccl(name)}"
-            )
         if gpu.awaited > dialect.waited_for:
             raise InputError(
-                f"{where} has {gpu.awaited} thread blocks that others wait for; {name} can name "
-                f"{dialect.waited_for}; {FEWER_PEERS}"
-            )
-        steps = sum(map(len, gpu.lines))
-        others = 1 + len(gpus) + len(gpu.blocks)
-        if others + steps > dialect.nodes:
-            raise InputError(
-                f"{where} has {others + steps} elements; {name} loads up to {dialect.nodes}; "
-                f"{fewer_chunks(memory, messages, dialect)}"
+                f"GPU {number} has {gpu.awaited} thread blocks that others wait for; {name} can "
+                f"name {dialect.waited_for}; {FEWER_PEERS}"
             )
