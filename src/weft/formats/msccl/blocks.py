@@ -85,13 +85,17 @@ def _shared(blocks: list[Block], most: int) -> list[Block]:
     for mine in by_gpu.values():
         excess = len(mine) - most
         senders = {b.sends: b for b in mine if b.sends is not None and b.receives is None}
-        receivers = [b for b in mine if b.receives is not None and b.sends is None]
-        for block in sorted(receivers, key=lambda block: _extra(block, senders)):
+        receivers = {  # by the way back of what they receive on
+            (b.receives[1], b.receives[0], b.receives[2]): b
+            for b in mine
+            if b.receives is not None and b.sends is None
+        }
+        for back in sorted(receivers, key=lambda c: _extra(receivers[c], senders.get(c))):
             if excess <= 0 or not senders:
                 break
-            back = _peer(block)
-            key = back if back in senders else min(senders, key=lambda c: _distance(c, back))
-            other = senders.pop(key)
+            # Connections of one lane can be on one channel together.
+            near = back if back in senders else min(senders, key=lambda c: (c[2] != back[2], c))
+            block, other = receivers[back], senders.pop(near)
             block.sends = other.sends
             _put_in(block, other)
             gone.add(id(other))
@@ -113,22 +117,9 @@ def _in_order(block: Block) -> bool:
     return not any(step.receive >= 0 and step.send >= 0 for step in block.steps)
 
 
-def _extra(block: Block, senders: dict[Connection, Block]) -> tuple[bool, int]:
-    """Whether what a block could share with is of another peer, and how long both would be."""
-    other = senders.get(_peer(block))
-    return other is None, len(block.steps) + (0 if other is None else len(other.steps))
-
-
-def _distance(connection: Connection, wanted: Connection) -> tuple[bool, Connection]:
-    """Connections of one lane can be on one channel together."""
-    return connection[2] != wanted[2], connection
-
-
-def _peer(block: Block) -> Connection:
-    """The way back of what a block receives on."""
-    assert block.receives is not None
-    src, dst, lane = block.receives
-    return dst, src, lane
+def _extra(block: Block, same_peer: Block | None) -> tuple[bool, int]:
+    """Whether a block could only share with one of another peer, and how long both would be."""
+    return same_peer is None, len(block.steps) + len(same_peer.steps if same_peer else ())
 
 
 def assign_channels(blocks: list[Block], dialect: Dialect) -> bool:

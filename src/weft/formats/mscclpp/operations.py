@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from weft.algorithm import Cells, Program
 from weft.errors import InputError, unknown_name
 from weft.formats.mscclpp.events import Events, Line, Meetings, Threads, Where, words
-from weft.formats.mscclpp.executor import BUFFERS, MAX_BARRIERS, MEMORY, PORT
+from weft.formats.mscclpp.executor import BUFFERS, MAX_BARRIERS, MEMORY, PORT, SIDES
 from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan, RemoteBuffer
 from weft.formats.mscclpp.shapes import (
     BY_PORT,
@@ -31,14 +31,10 @@ class Interpreter:
 
     def __init__(self, plan: Plan, cut: Cut, cells: Cells) -> None:
         self.plan, self.cut, self.cells = plan, cut, cells
-        # By letter and GPU: the cells of a buffer, and how many chunks it has.
+        # The cells of each buffer, by letter and GPU.
         self.slots = {
             letter: [row.tolist() for row in cells.slots[buffer]]
             for buffer, letter in BUFFERS.items()
-        }
-        sides = {"i": "input_chunks", "o": "output_chunks", "s": "scratch_chunks"}
-        self.lengths = {
-            letter: [getattr(gpu, side) for gpu in plan.gpus] for letter, side in sides.items()
         }
         self.events = Events()
         self.meetings = Meetings(self.events)
@@ -108,8 +104,7 @@ class _BlockReader:
         lines: dict[str, list[Line]],
         meeting: Counter[int | None],
     ) -> None:
-        self.plan, self.cut = parent.plan, parent.cut
-        self.slots, self.lengths = parent.slots, parent.lengths
+        self.plan, self.cut, self.slots = parent.plan, parent.cut, parent.slots
         self.round: range | None = None  # which pieces a pipeline moves now
         self.events, self.meetings, self.parent = parent.events, parent.meetings, parent
         self.gpu, self.block, self.meeting = gpu, block, meeting
@@ -345,12 +340,12 @@ class _BlockReader:
             raise InputError("must be of this GPU, with a type")
         else:
             gpu, buffer = self.gpu.id, place.type
-        if buffer not in self.lengths:
+        if buffer not in SIDES:
             raise InputError(f"has type {quoted(buffer)}; expected i, o or s")
         packets = kind in "LR"
         if packets and buffer != "s":
             raise InputError("has packets, which only scratch holds")
-        length = self.lengths[buffer][gpu]
+        length = getattr(self.plan.gpus[gpu], SIDES[buffer])
         if place.size == 0 or place.index + place.size > length:
             raise InputError(
                 f"is {buffer}[{place.index}:{place.index + place.size}] of GPU {gpu}, whose buffer "

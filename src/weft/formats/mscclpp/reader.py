@@ -18,6 +18,7 @@ from weft.errors import FormatError
 from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
 from weft.formats.mscclpp.events import words
+from weft.formats.mscclpp.executor import SIDES
 from weft.formats.mscclpp.operations import Interpreter
 from weft.formats.mscclpp.pattern import collective_of, says_nothing, unit_of
 from weft.formats.mscclpp.schema import Plan, parse
@@ -65,9 +66,8 @@ def _parsed(document: Document) -> Plan:
 
 
 def _woven(plan: Plan, path: Path, hints: Hints, cut: Cut) -> Imported:
-    sides = ("input_chunks", "output_chunks", "scratch_chunks")
     inputs, outputs, scratch = (
-        [getattr(gpu, side) * cut.fineness for gpu in plan.gpus] for side in sides
+        [getattr(gpu, side) * cut.fineness for gpu in plan.gpus] for side in SIDES.values()
     )
     buffers = Buffers(inputs, outputs, scratch, plan.inplace)
     provenance: dict[str, str | int | float | bool] = {
