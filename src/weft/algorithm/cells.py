@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from weft.algorithm.transfers import Buffer, place
 from weft.collective import Collective
@@ -50,6 +50,17 @@ class Cells:
         row = self.slots[buffer][npu]
         return int(row[slot]) if 0 <= slot < len(row) else None
 
+    def with_scratch(self, npu: ArrayLike, slot: ArrayLike) -> Cells:
+        """These cells and further ones that are empty: slots of scratch, each on an NPU."""
+        npus = np.asarray(npu, dtype=np.int32)
+        names = _names(Buffer.SCRATCH, np.asarray(slot, dtype=np.int32))
+        empty = np.full(len(npus), -1, dtype=np.int32)
+        chunk, result, result_place = (
+            np.append(column, empty) for column in (self.chunk, self.result, self.result_place)
+        )
+        npu, name = np.append(self.npu, npus), np.append(self.place, names)
+        return Cells(npu, name, chunk, result, result_place, self.slots)
+
 
 def cells_of(
     collective: Collective,
@@ -70,50 +81,45 @@ def cells_of(
         How many slots each NPU's buffers have at least. Slots beyond what the collective fills
         are as good as scratch.
     """
-    table = _Table()
-    meaning = _Meaning(collective, npus)
-    for npu in range(npus):
-        _add_npu(
-            table,
-            npu,
-            meaning,
-            in_place=in_place,
-            counts=(inputs[npu], outputs[npu], scratch[npu]),
-        )
-    return table.cells()
-
-
-class _Meaning:
-    """Which chunk belongs in which slot."""
-
-    def __init__(self, collective: Collective, npus: int) -> None:
-        chunks = collective.chunks
-        self.own_buffers = collective.pattern.own_buffers
-        self.whole = collective.kind in WHOLE
-        self.count = len(chunks)
-        self.members = frozenset(collective.group)
-        self._inputs, self._outputs = input_slots(chunks, npus), output_slots(chunks, npus)
-
-    def inputs(self, npu: int) -> Int32:
-        return self._inputs.of(npu)
-
-    def outputs(self, npu: int) -> Int32:
-        return self._outputs.of(npu)
+    table = _Table(collective, npus)
+    lengths = zip(inputs, outputs, scratch, strict=True)
+    rows = [table.buffers(n, in_place, *counts) for n, counts in enumerate(lengths)]
+    kinds = (Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH)
+    slots = {kind: list(each) for kind, each in zip(kinds, zip(*rows, strict=True), strict=True)}
+    npu, name, chunk, result, result_place = np.concatenate(table.runs, axis=1)
+    return Cells(npu, name, chunk, result, result_place, slots)
 
 
 class _Table:
     """Collects cells, a run of them at a time."""
 
-    def __init__(self) -> None:
-        self._runs: list[NDArray[np.int32]] = []
+    def __init__(self, collective: Collective, npus: int) -> None:
+        chunks = collective.chunks
+        self.runs: list[Int32] = []  # columns of cells, in the order of `Cells`
         self._count = 0
-        self._slots: dict[Buffer, list[Int32]] = {
-            Buffer.INPUT: [],
-            Buffer.OUTPUT: [],
-            Buffer.SCRATCH: [],
-        }
+        self._inputs, self._outputs = input_slots(chunks, npus), output_slots(chunks, npus)
+        self._own_buffers = collective.pattern.own_buffers
+        self._whole = _numbers(0, len(chunks)) if collective.kind in WHOLE else None
 
-    def add(
+    def buffers(
+        self, npu: int, in_place: bool, inputs: int, outputs: int, scratch: int
+    ) -> tuple[Int32, Int32, Int32]:
+        """The cells of an NPU's input, output and scratch, which have so many at least."""
+        loose = self._scratch(npu, 0, scratch)
+        first, last = self._inputs.of(npu), self._outputs.of(npu)
+        if in_place and self._own_buffers:
+            given, taken = self._exchanged(npu, first, last)
+        elif in_place:
+            given, taken = self._shared(npu, first, last)
+        else:
+            given = self._add(npu, _names(Buffer.INPUT, first), first)
+            taken = self._add(npu, _names(Buffer.OUTPUT, last))
+        # What has no meaning for the collective is scratch too.
+        more = self._scratch(npu, scratch, inputs - len(given))
+        rest = self._scratch(npu, scratch + len(more), outputs - len(taken))
+        return np.concatenate([given, more]), np.concatenate([taken, rest]), loose
+
+    def _add(
         self,
         npu: int,
         name: Int32,
@@ -125,69 +131,35 @@ class _Table:
         run = np.empty((5, len(name)), dtype=np.int32)
         for row, column in enumerate((npu, name, chunk, result, result_place)):
             run[row] = column
-        self._runs.append(run)
+        self.runs.append(run)
         self._count += len(name)
-        return np.arange(self._count - len(name), self._count, dtype=np.int32)
+        return _numbers(self._count - len(name), len(name))
 
-    def close(self, inputs: Int32, outputs: Int32, scratch: Int32) -> None:
-        """The buffers of the next NPU."""
-        for buffer, cells in zip(self._slots, (inputs, outputs, scratch), strict=True):
-            self._slots[buffer].append(cells)
+    def _scratch(self, npu: int, first: int, count: int) -> Int32:
+        return self._add(npu, _names(Buffer.SCRATCH, _numbers(first, count)))
 
-    def cells(self) -> Cells:
-        npu, name, chunk, result, result_place = np.concatenate(self._runs, axis=1)
-        return Cells(npu, name, chunk, result, result_place, self._slots)
+    def _shared(self, npu: int, held: Int32, last: Int32) -> tuple[Int32, Int32]:
+        """Input and output hold the same chunks, as far as both hold them: each is at home."""
+        first, chunks = held, np.union1d(held, last)
+        if self._whole is not None and len(chunks):
+            first = last = chunks = self._whole
+        home = self._add(npu, chunks, np.where(np.isin(chunks, held), chunks, -1))
+        return home[np.searchsorted(chunks, first)], home[np.searchsorted(chunks, last)]
+
+    def _exchanged(self, npu: int, first: Int32, last: Int32) -> tuple[Int32, Int32]:
+        """Input and output hold other chunks in the same memory, slot by slot."""
+        slots = max(len(first), len(last))
+        before = np.pad(first, (0, slots - len(first)), constant_values=-1)
+        after = np.pad(last, (0, slots - len(last)), constant_values=-1)
+        result = np.where(after >= 0, _names(Buffer.OUTPUT, after), -1)
+        name = np.where(before >= 0, _names(Buffer.INPUT, before), result)
+        cells = self._add(npu, name, before, after, result)
+        return cells[: len(first)], cells[: len(last)]
 
 
 def _names(buffer: Buffer, index: Int32) -> Int32:
     return index | np.int32(place(buffer, 0))
 
 
-def _numbers(first: int, end: int) -> Int32:
-    return np.arange(first, max(first, end), dtype=np.int32)
-
-
-def _add_npu(
-    table: _Table, npu: int, meaning: _Meaning, *, in_place: bool, counts: tuple[int, int, int]
-) -> None:
-    scratch = table.add(npu, _names(Buffer.SCRATCH, _numbers(0, counts[2])))
-    if in_place and meaning.own_buffers:
-        inputs, outputs = _exchanged(table, npu, meaning)
-    elif in_place:
-        inputs, outputs = _shared(table, npu, meaning)
-    else:
-        first, last = meaning.inputs(npu), meaning.outputs(npu)
-        inputs = table.add(npu, _names(Buffer.INPUT, first), first)
-        outputs = table.add(npu, _names(Buffer.OUTPUT, last))
-    longer = _lengthened(table, npu, inputs, counts[0], counts[2])
-    spare = counts[2] + len(longer) - len(inputs)
-    table.close(longer, _lengthened(table, npu, outputs, counts[1], spare), scratch)
-
-
-def _lengthened(table: _Table, npu: int, cells: Int32, count: int, spare: int) -> Int32:
-    """A buffer of at least `count` cells; those without a meaning are scratch from `spare` on."""
-    more = table.add(npu, _names(Buffer.SCRATCH, _numbers(spare, spare + count - len(cells))))
-    return np.concatenate([cells, more])
-
-
-def _shared(table: _Table, npu: int, meaning: _Meaning) -> tuple[Int32, Int32]:
-    """Input and output hold the same chunks, as far as both hold them: each chunk is at home."""
-    held, last = meaning.inputs(npu), meaning.outputs(npu)
-    first = held
-    if meaning.whole and npu in meaning.members:
-        first = last = _numbers(0, meaning.count)
-    chunks = np.union1d(first, last)
-    home = table.add(npu, chunks, np.where(np.isin(chunks, held), chunks, -1))
-    return home[np.searchsorted(chunks, first)], home[np.searchsorted(chunks, last)]
-
-
-def _exchanged(table: _Table, npu: int, meaning: _Meaning) -> tuple[Int32, Int32]:
-    """Input and output hold other chunks in the same memory, slot by slot."""
-    first, last = meaning.inputs(npu), meaning.outputs(npu)
-    slots = max(len(first), len(last))
-    before = np.pad(first, (0, slots - len(first)), constant_values=-1)
-    after = np.pad(last, (0, slots - len(last)), constant_values=-1)
-    result = np.where(after >= 0, _names(Buffer.OUTPUT, after), -1)
-    name = np.where(before >= 0, _names(Buffer.INPUT, before), result)
-    cells = table.add(npu, name, before, after, result)
-    return cells[: len(first)], cells[: len(last)]
+def _numbers(first: int, count: int) -> Int32:
+    return np.arange(first, first + max(count, 0), dtype=np.int32)

@@ -101,23 +101,9 @@ def linearize(program: Program, words: Words, kept: int | None = None) -> Linear
         Events wait for each other in a circle; a cell is read (or added to) that holds nothing;
         or two events use a cell, one writes it, and nothing says which comes first.
     """
-    cells = program.cells
-    linear = _core.Program(
-        src=program.src,
-        dst=program.dst,
-        reduce=program.reduce,
-        events=program.events,
-        chain_offsets=program.chain_offsets,
-        chain_events=program.chain_events,
-        edge_from=program.edge_from,
-        edge_to=program.edge_to,
-        wished=program.wished,
-        npu=cells.npu,
-        place=cells.place,
-        chunk=cells.chunk,
-        result=cells.result,
-        result_place=cells.result_place,
-    ).weave()
+    said = vars(program) | vars(program.cells)
+    del said["cells"], said["slots"]
+    linear = _core.Program(**said).weave()
     if linear.fault != _core.Fault.nothing:
         raise InputError(_sentence(linear, words))
     columns = linear.columns()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from weft.ragged import offsets_of, owners
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+
+_END = (1 << 63) - 1  # after all keys, so that a search always finds one
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,14 @@ class Memory:
     outputs: Int64
     scratch: Int64
 
+    @cached_property
+    def cells(self) -> tuple[Int64, Int64]:
+        """Numbers for the places that each row reads and writes, different on each rank."""
+        rows = self.transfers
+        reads = (rows.src.astype(np.int64) * 8 + self.src_buffer) << 40 | self.src_slot
+        writes = (rows.dst.astype(np.int64) * 8 + self.dst_buffer) << 40 | self.dst_slot
+        return reads, writes
+
 
 def lay_out(algorithm: Algorithm, *, apart: bool = False) -> Memory:
     """Give every place a buffer and a slot.
@@ -87,18 +98,10 @@ def lay_out(algorithm: Algorithm, *, apart: bool = False) -> Memory:
 
 def writers(memory: Memory) -> Int64:
     """The row that wrote what each row reads; -1 if none did."""
-    rows = memory.transfers
-    count = len(rows)
-    cells = [
-        (npu.astype(np.int64) * 8 + buffer) << 40 | slot
-        for npu, buffer, slot in (
-            (rows.src, memory.src_buffer, memory.src_slot),
-            (rows.dst, memory.dst_buffer, memory.dst_slot),
-        )
-    ]
+    count = len(memory.transfers)
     # A row reads before it writes: of all uses of a cell in order, the last writing so far.
     turn = np.concatenate([2 * np.arange(count), 2 * np.arange(count) + 1])
-    cell = np.concatenate(cells)
+    cell = np.concatenate(memory.cells)
     by = np.lexsort((turn, cell))
     writer = np.where(turn[by] % 2 == 1, np.arange(2 * count), -1)
     latest = np.maximum.accumulate(writer)
@@ -138,27 +141,16 @@ class _Layout:
         )
         held = np.tile(self.units[rows.chunk], 2)
         buffer, slot, scratch, full = self._resolve(keys, cell, held)
-        count = len(rows)
+        read, written = np.split(cell, 2)
+        places = (buffer[read], slot[read], buffer[written], slot[written])
+        totals = (self.inputs.totals, self.outputs.totals, scratch)
+        lengths = (total[self.ranks] for total in totals)
         rank_of = np.zeros(int(self.ranks.max()) + 1, dtype=np.int32)
         rank_of[self.ranks] = np.arange(len(self.ranks), dtype=np.int32)
+        sums = _real_sums(rows.reduce, written, full)
+        rows = replace(rows, src=rank_of[rows.src], dst=rank_of[rows.dst], reduce=sums)
         return Memory(
-            self.collective,
-            self.ranks,
-            replace(
-                rows,
-                src=rank_of[rows.src],
-                dst=rank_of[rows.dst],
-                reduce=_real_sums(rows.reduce, cell[count:], full),
-            ),
-            self.in_place,
-            self.units,
-            buffer[cell[:count]],
-            slot[cell[:count]],
-            buffer[cell[count:]],
-            slot[cell[count:]],
-            self.inputs.totals[self.ranks],
-            self.outputs.totals[self.ranks],
-            scratch[self.ranks],
+            self.collective, self.ranks, rows, self.in_place, self.units, *places, *lengths
         )
 
     def _with_copies(self, rows: Transfers, reads: Int64, writes: Int64) -> Transfers:
@@ -216,23 +208,18 @@ class _Side:
     def __init__(self, slots: Slots, units: Int64) -> None:
         self.npu = owners(slots.counts)
         self.chunk = slots.chunk.astype(np.int64)
-        self._keys = self.npu << 32 | self.chunk
+        self._keys = np.append(self.npu << 32 | self.chunk, _END)
         before = offsets_of(units[slots.chunk])
         self._start = before[:-1] - before[slots.offsets[self.npu]]
         self.totals: Int64 = before[slots.offsets[1:]] - before[slots.offsets[:-1]]
 
-    def _find(self, npu: Int64, chunk: Int64) -> Int64:
-        found: Int64 = np.searchsorted(self._keys, npu << 32 | chunk)
-        return np.minimum(found, max(len(self._keys) - 1, 0))
-
     def has(self, npu: Int64, chunk: Int64) -> NDArray[np.bool_]:
-        if len(self._keys) == 0:
-            return np.zeros(len(npu), dtype=np.bool_)
-        there: NDArray[np.bool_] = self._keys[self._find(npu, chunk)] == (npu << 32 | chunk)
+        key = npu << 32 | chunk
+        there: NDArray[np.bool_] = self._keys[np.searchsorted(self._keys, key)] == key
         return there
 
     def start(self, npu: Int64, chunk: Int64) -> Int64:
-        start: Int64 = self._start[self._find(npu, chunk)]
+        start: Int64 = self._start[np.searchsorted(self._keys, npu << 32 | chunk)]
         return start
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import product
 from operator import index as whole
 from typing import NamedTuple
 
-import numpy as np
-
-from weft.algorithm import Buffer, Cells, cells_of, place
+from weft.algorithm import Buffer, Cells, cells_of
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective import Collective
 from weft.errors import InputError, unknown_name
@@ -15,6 +15,9 @@ from weft.language.lines import Line, spelled, wrong
 from weft.quoting import brief
 
 BUFFERS = {buffer.name.lower(): buffer for buffer in (Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH)}
+# A move: cell read, cell written, whether it adds, moves on the longest way to it by data and reuse
+# of cells, and the line that says so.
+Move = tuple[int, int, bool, int, Line]
 _START = -1  # the move that wrote what is there from the start
 
 
@@ -34,19 +37,15 @@ class Run(NamedTuple):
         return f"{self.buffer}[{self.first + at}] of rank {self.rank}"
 
 
-class Moves:
-    """All that was done so far, one cell at a time: columns, in the order of the program."""
+@dataclass(slots=True)
+class _State:
+    """What a cell holds now, and how deep those are that wrote it and read it."""
 
-    def __init__(self) -> None:
-        self.src: list[int] = []
-        self.dst: list[int] = []
-        self.reduce: list[bool] = []
-        self.depth: list[int] = []  # moves on the longest way to it by data and reuse of cells
-        self.line: list[Line] = []
-        self.waits: list[tuple[int, int]] = []  # (earlier, later) moves, as the author wished
-
-    def __len__(self) -> int:
-        return len(self.src)
+    chunk: int = -1
+    parts: int = 0  # of a sum: the ranks whose contributions are in it, as bits
+    writer: int = _START  # the move that wrote what is there
+    written: int = 0
+    read: int = 0
 
 
 class Memory:
@@ -59,8 +58,9 @@ class Memory:
         self._cells = cells_of(
             collective, npus, in_place=in_place, inputs=nothing, outputs=nothing, scratch=nothing
         )
-        self.moves = Moves()
-        self._slots = {
+        self.moves: list[Move] = []  # in the order of the program
+        self.waits: list[tuple[int, int]] = []  # (earlier, later) moves, as the author wished
+        self._buffers = {
             name: [self._cells.slots[buffer][npu].tolist() for npu in self.group]
             for name, buffer in BUFFERS.items()
             if buffer != Buffer.SCRATCH
@@ -71,18 +71,10 @@ class Memory:
         self._sums: list[bool] = chunks.reduce.tolist()
         self._bytes: list[int] = chunks.bytes.tolist()
         self._room = _room(collective, self._cells)
-        count = len(self._cells.npu)
-        self._chunk: list[int] = self._cells.chunk.tolist()
-        self._parts = self._first_parts()  # of sums: the ranks whose contributions are in it
-        self._writer = [_START] * count  # the move that wrote what is there
-        self._written = [0] * count  # its depth
-        self._read = [0] * count  # depth of the deepest move that reads what is there
-
-    def _first_parts(self) -> list[int]:
         rank_of = {npu: rank for rank, npu in enumerate(self.group)}
-        return [
-            1 << rank_of[npu] if chunk >= 0 and self._sums[chunk] else 0
-            for npu, chunk in zip(self._cells.npu.tolist(), self._chunk, strict=True)
+        self._states = [
+            _State(chunk, 1 << rank_of[npu] if chunk >= 0 and self._sums[chunk] else 0)
+            for npu, chunk in zip(self._cells.npu.tolist(), self._cells.chunk.tolist(), strict=True)
         ]
 
     def find(self, rank: int, buffer: str, index: int, count: int, *, full: bool) -> Run:
@@ -106,40 +98,33 @@ class Memory:
                 raise wrong(f"scratch[{index}] is out of range")
             cells = [self._scratch_cell(rank, slot, full) for slot in range(index, index + count)]
         else:
-            slots = self._slots[buffer][rank]
+            slots = self._buffers[buffer][rank]
             if not 0 <= index <= len(slots) - count:
                 raise wrong(_out_of_range(buffer, rank, index, count, len(slots)))
             cells = slots[index : index + count]
         run = Run(rank, buffer, index, cells)
-        if full:
-            self._check_full(run)
+        for at, cell in enumerate(cells if full else ()):
+            if self._states[cell].chunk < 0:
+                raise wrong(f"{run.one(at)} holds nothing yet")
         return run
 
     def _scratch_cell(self, rank: int, slot: int, full: bool) -> int:
-        if full and (rank, slot) not in self._scratch:
-            raise wrong(f"scratch[{slot}] of rank {rank} holds nothing yet")
-        cell = self._scratch.setdefault((rank, slot), len(self._chunk))
-        if cell == len(self._chunk):
-            self._chunk.append(-1)
-            self._parts.append(0)
-            self._writer.append(_START)
-            self._written.append(0)
-            self._read.append(0)
-        return cell
-
-    def _check_full(self, run: Run) -> None:
-        for at, cell in enumerate(run.cells):
-            if self._chunk[cell] < 0:
-                raise wrong(f"{run.one(at)} holds nothing yet")
+        if (rank, slot) not in self._scratch:
+            if full:
+                raise wrong(f"scratch[{slot}] of rank {rank} holds nothing yet")
+            self._scratch[rank, slot] = len(self._states)
+            self._states.append(_State())
+        return self._scratch[rank, slot]
 
     def check_fresh(self, run: Run, made: int) -> None:
         """Raise if a slot was written by one of the moves from `made` on."""
         for at, cell in enumerate(run.cells):
-            if self._writer[cell] >= made:
-                line = spelled(self.moves.line[self._writer[cell]])
+            writer = self._states[cell].writer
+            if writer >= made:
                 raise wrong(
-                    f"this reference to {run.one(at)} is stale: {line} wrote something else there; "
-                    "use the reference that operation gave, or ask for the chunk anew"
+                    f"this reference to {run.one(at)} is stale: {spelled(self.moves[writer][-1])} "
+                    "wrote something else there; use the reference that operation gave, or ask for "
+                    "the chunk anew"
                 )
 
     def add(self, source: Run, target: Run, *, reduce: bool, after: list[Run], line: Line) -> None:
@@ -155,26 +140,19 @@ class Memory:
 
     def _wait(self, after: list[Run], count: int) -> int:
         """Make the next moves wait for what wrote some runs; the depth of those."""
-        before = {self._writer[cell] for run in after for cell in run.cells} - {_START}
-        first = len(self.moves)
-        self.moves.waits += [
-            (e, later) for later in range(first, first + count) for e in sorted(before)
-        ]
-        return max((self.moves.depth[earlier] for earlier in before), default=0)
+        before = [self._states[cell] for run in after for cell in run.cells]
+        later = range(len(self.moves), len(self.moves) + count)
+        self.waits += product(sorted({state.writer for state in before} - {_START}), later)
+        return max(state.written for state in before)
 
     def _put(self, src: int, dst: int, reduce: bool, least: int, line: Line) -> None:
-        moves, written, read = self.moves, self._written, self._read
-        depth = 1 + max(written[src], written[dst], read[dst], least)
-        self._chunk[dst] = self._chunk[src]
-        self._parts[dst] = self._parts[src] | (self._parts[dst] if reduce else 0)
-        self._writer[dst] = len(moves)
-        written[dst] = depth
-        read[src] = max(read[src], depth)
-        moves.src.append(src)
-        moves.dst.append(dst)
-        moves.reduce.append(reduce)
-        moves.depth.append(depth)
-        moves.line.append(line)
+        source, target = self._states[src], self._states[dst]
+        depth = 1 + max(source.written, target.written, target.read, least)
+        target.chunk = source.chunk
+        target.parts = source.parts | (target.parts if reduce else 0)
+        target.writer, target.written = len(self.moves), depth
+        source.read = max(source.read, depth)
+        self.moves.append((src, dst, reduce, depth, line))
 
     def _check_apart(self, source: Run, target: Run) -> None:
         if source.rank != target.rank or set(source.cells).isdisjoint(target.cells):
@@ -185,15 +163,15 @@ class Memory:
 
     def _check_sums(self, source: Run, target: Run) -> None:
         for at, (src, dst) in enumerate(zip(source.cells, target.cells, strict=True)):
-            chunk, other = self._chunk[src], self._chunk[dst]
-            if chunk != other:
+            more, there = self._states[src], self._states[dst]
+            if more.chunk != there.chunk:
                 raise wrong(
-                    f"{source.one(at)} holds chunk {chunk} and {target.one(at)} chunk {other}: "
-                    "different chunks cannot be added"
+                    f"{source.one(at)} holds chunk {more.chunk} and {target.one(at)} chunk "
+                    f"{there.chunk}: different chunks cannot be added"
                 )
-            if not self._sums[chunk]:
-                raise wrong(f"{source.one(at)} holds chunk {chunk}, which is not summed")
-            if both := self._parts[src] & self._parts[dst]:
+            if not self._sums[more.chunk]:
+                raise wrong(f"{source.one(at)} holds chunk {more.chunk}, which is not summed")
+            if both := more.parts & there.parts:
                 raise wrong(
                     f"{source.one(at)} and {target.one(at)} both contain the contribution of rank "
                     f"{both.bit_length() - 1}, which would count twice"
@@ -201,7 +179,7 @@ class Memory:
 
     def _check_room(self, source: Run, target: Run, room: list[int]) -> None:
         for at, (src, dst) in enumerate(zip(source.cells, target.cells, strict=True)):
-            size = self._bytes[self._chunk[src]]
+            size = self._bytes[self._states[src].chunk]
             if dst < len(room) and size > room[dst]:
                 raise wrong(
                     f"{source.one(at)} has {size} B, which do not fit in the {room[dst]} B of "
@@ -210,24 +188,20 @@ class Memory:
 
     def last_line(self, run: Run) -> Line | None:
         """The line that wrote a run last; None if it is as it was at the start."""
-        move = max(self._writer[cell] for cell in run.cells)
-        return self.moves.line[move] if move != _START else None
+        move = max(self._states[cell].writer for cell in run.cells)
+        return self.moves[move][-1] if move != _START else None
+
+    def event(self, event: int) -> str:
+        """The line of a move that reads (``2 * move``) or writes, in words."""
+        return spelled(self.moves[event // 2][-1])
+
+    def cell(self, cell: int) -> str:
+        return f"cell {cell}"
 
     def cells(self) -> Cells:
         """All cells, with those of scratch that were named."""
-        first, extra = self._cells, len(self._scratch)
-        ranks = [rank for rank, _ in self._scratch]
-        names = [place(Buffer.SCRATCH, slot) for _, slot in self._scratch]
-        none = np.full(extra, -1, dtype=np.int32)
-        group = np.array(self.group, dtype=np.int32)
-        return Cells(
-            np.concatenate([first.npu, group[np.array(ranks, dtype=np.int64)]]),
-            np.concatenate([first.place, np.array(names, dtype=np.int32)]),
-            np.concatenate([first.chunk, none]),
-            np.concatenate([first.result, none]),
-            np.concatenate([first.result_place, none]),
-            first.slots,
-        )
+        npus = [self.group[rank] for rank, _ in self._scratch]
+        return self._cells.with_scratch(npus, [slot for _, slot in self._scratch])
 
 
 def _slots(index: int, count: int) -> str:
@@ -251,5 +225,4 @@ def _room(collective: Collective, cells: Cells) -> list[int] | None:
             f"{collective.kind}: what a rank has at the start and what it has at the end differ in "
             "size slot by slot, so it cannot be done in place"
         )
-    found: list[int] = room.tolist()
-    return found
+    return list(map(int, room))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 
 import numpy as np
 
@@ -153,12 +152,7 @@ class Program:
     def __enter__(self) -> Program:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended = True
 
     def chunk(self, rank: int, buffer: str = "input", index: int = 0, count: int = 1) -> Chunk:
@@ -188,7 +182,7 @@ class Program:
         """
         if self._algorithm is None:
             self._ended = True
-            linear = linearization.linearize(self._in_a_chain(), _Words(self._memory))
+            linear = linearization.linearize(self._in_a_chain(), self._memory)
             algorithm = Algorithm(
                 (self.collective,), linear.transfers, provenance={"method": "program"}
             )
@@ -226,16 +220,17 @@ class Program:
         A chain gives order, not dependencies: those come from the cells, and from wishes.
         """
         moves = self._memory.moves
-        count = len(moves)
-        order = np.argsort(np.array(moves.depth, dtype=np.int64), kind="stable")
-        waits = np.array(moves.waits, dtype=np.int64).reshape(-1, 2)
+        events = 2 * len(moves)
+        src, dst, reduce, depth, _ = zip(*moves, strict=True) if moves else ((),) * 5
+        order = np.argsort(np.array(depth, dtype=np.int64), kind="stable")
+        waits = np.array(self._memory.waits, dtype=np.int64).reshape(-1, 2)
         return linearization.Program(
             self._memory.cells(),
-            np.array(moves.src, dtype=np.int32),
-            np.array(moves.dst, dtype=np.int32),
-            np.array(moves.reduce, dtype=np.bool_),
-            2 * count,
-            np.array([0, 2 * count], dtype=np.int64),
+            np.array(src, dtype=np.int32),
+            np.array(dst, dtype=np.int32),
+            np.array(reduce, dtype=np.bool_),
+            events,
+            np.array([0, events], dtype=np.int64),
             np.stack([2 * order, 2 * order + 1], axis=1).reshape(-1),
             2 * waits[:, 0] + 1,
             2 * waits[:, 1],
@@ -245,8 +240,7 @@ class Program:
     def _blame(self, verdict: Verdict, linear: linearization.Linearized) -> str:
         """What the judge says, at the line that did it."""
         if verdict.row is not None:
-            line = self._memory.moves.line[int(linear.action[verdict.row])]
-            return f"{spelled(line)}: {verdict.violation}"
+            return f"{self._memory.event(2 * linear.action[verdict.row])}: {verdict.violation}"
         if verdict.chunk is None or verdict.npu is None:
             return f"{spelled(self._line)}: {verdict.violation}"
         rank = self.collective.group.index(verdict.npu)
@@ -262,19 +256,6 @@ class Program:
             index = np.flatnonzero(slots(chunks, npu + 1).of(npu) == chunk)
             found += [self._memory.find(rank, buffer, int(i), 1, full=False) for i in index]
         return found
-
-
-class _Words:
-    """What events and cells are called, should linearization find anything wrong."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-
-    def event(self, event: int) -> str:
-        return spelled(self._memory.moves.line[event // 2])
-
-    def cell(self, cell: int) -> str:
-        return f"cell {cell}"
 
 
 def program(

@@ -85,13 +85,17 @@ def _shared(blocks: list[Block], most: int) -> list[Block]:
     for mine in by_gpu.values():
         excess = len(mine) - most
         senders = {b.sends: b for b in mine if b.sends is not None and b.receives is None}
-        receivers = [b for b in mine if b.receives is not None and b.sends is None]
-        for block in sorted(receivers, key=lambda block: _extra(block, senders)):
+        receivers = {  # by the way back of what they receive on
+            (b.receives[1], b.receives[0], b.receives[2]): b
+            for b in mine
+            if b.receives is not None and b.sends is None
+        }
+        for back in sorted(receivers, key=lambda c: _extra(receivers[c], senders.get(c))):
             if excess <= 0 or not senders:
                 break
-            back = _peer(block)
-            key = back if back in senders else min(senders, key=lambda c: _distance(c, back))
-            other = senders.pop(key)
+            # Connections of one lane can be on one channel together.
+            near = back if back in senders else min(senders, key=lambda c: (c[2] != back[2], c))
+            block, other = receivers[back], senders.pop(near)
             block.sends = other.sends
             _put_in(block, other)
             gone.add(id(other))
@@ -113,22 +117,9 @@ def _in_order(block: Block) -> bool:
     return not any(step.receive >= 0 and step.send >= 0 for step in block.steps)
 
 
-def _extra(block: Block, senders: dict[Connection, Block]) -> tuple[bool, int]:
-    """Whether what a block could share with is of another peer, and how long both would be."""
-    other = senders.get(_peer(block))
-    return other is None, len(block.steps) + (0 if other is None else len(other.steps))
-
-
-def _distance(connection: Connection, wanted: Connection) -> tuple[bool, Connection]:
-    """Connections of one lane can be on one channel together."""
-    return connection[2] != wanted[2], connection
-
-
-def _peer(block: Block) -> Connection:
-    """The way back of what a block receives on."""
-    assert block.receives is not None
-    src, dst, lane = block.receives
-    return dst, src, lane
+def _extra(block: Block, same_peer: Block | None) -> tuple[bool, int]:
+    """Whether a block could only share with one of another peer, and how long both would be."""
+    return same_peer is None, len(block.steps) + len(same_peer.steps if same_peer else ())
 
 
 def assign_channels(blocks: list[Block], dialect: Dialect) -> bool:
@@ -170,8 +161,7 @@ class _Channel:
 
     def __init__(self, peers: int) -> None:
         self.peers = peers
-        self.sends: Counter[int] = Counter()
-        self.receives: Counter[int] = Counter()
+        self.ends: Counter[tuple[str, int]] = Counter()  # what a GPU does, and which
         self.pairs: set[tuple[int, int]] = set()
 
     def take(self, group: list[Connection]) -> bool:
@@ -179,13 +169,10 @@ class _Channel:
         pairs = {(src, dst) for src, dst, _ in group}
         if len(pairs) < len(group) or pairs & self.pairs:
             return False
-        sends = Counter(src for src, _, _ in group)
-        receives = Counter(dst for _, dst, _ in group)
-        for more, so_far in ((sends, self.sends), (receives, self.receives)):
-            if any(so_far[gpu] + count > self.peers for gpu, count in more.items()):
-                return False
-        self.sends.update(sends)
-        self.receives.update(receives)
+        ends = Counter(e for src, dst, _ in group for e in (("sends", src), ("receives", dst)))
+        if any(self.ends[end] + count > self.peers for end, count in ends.items()):
+            return False
+        self.ends.update(ends)
         self.pairs |= pairs
         return True
 
@@ -234,7 +221,8 @@ class _Steps:
         target, stored = move.target, 2 * message + 1
         halves: tuple[int, ...] = (stored,)
         if sum_ is not None:
-            source, target, stored = sum_.operand, sum_.target, 2 * sum_.move + 1
+            source, target = sum_.operand, self.moves[sum_.move].target
+            stored = 2 * sum_.move + 1
             halves = (*halves, stored)
         adds = sum_ is not None or move.reduce
         kind = Type.RRC if adds else Type.R

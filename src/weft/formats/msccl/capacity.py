@@ -52,15 +52,15 @@ def check_room(memory: Memory, dialect: Dialect, name: str) -> None:
     gpu = int(blocks.argmax())
     if blocks[gpu] > dialect.blocks:
         peers = int(messages.least_blocks(1 << 31)[gpu])
-        what = f"GPU {gpu} would need {blocks[gpu]} thread blocks or more; {name} loads up to "
+        why = f" of {dialect.steps} steps; {fewer_chunks(memory, messages, dialect)}"
         if peers > dialect.blocks:
-            raise InputError(
-                f"{what}{dialect.blocks}, and it talks to {peers} others, each of which needs one; "
-                f"take an algorithm in which a GPU talks to fewer others{or_msccl(name)}"
+            why = (
+                f", and it talks to {peers} others, each of which needs one; take an algorithm in "
+                "which a GPU talks to fewer others"
             )
-        chunks = fewer_chunks(memory, messages, dialect)
         raise InputError(
-            f"{what}{dialect.blocks} of {dialect.steps} steps; {chunks}{or_msccl(name)}"
+            f"GPU {gpu} would need {blocks[gpu]} thread blocks or more; {name} loads up to "
+            f"{dialect.blocks}{why}{or_msccl(name)}"
         )
 
 
@@ -109,16 +109,16 @@ class Messages:
         ends = [self._at(end, np.ones_like(length)) for end in (src, dst)]
         apart, shared = sum(ends), np.maximum(*ends)
         steps = np.ceil(self._steps * part * _MORE)
-        longest = self._longest(src, dst, length)
+        longest = np.zeros(self.gpus, dtype=np.int64)  # connection of each GPU
+        for end in (src, dst):
+            np.maximum.at(longest, end, length)
         for lanes in range(1, dialect.channels + 1):
             is_shared = lanes * apart > dialect.blocks
             blocks = lanes * np.where(is_shared, shared, apart)
             lengths = -(-longest * (1 + is_shared) // lanes)
-            if (
-                (blocks <= dialect.blocks).all()
-                and (lengths <= dialect.steps).all()
-                and (1 + self.gpus + blocks + steps <= dialect.nodes).all()
-            ):
+            elements = 1 + self.gpus + blocks + steps
+            limits = ((blocks, dialect.blocks), (lengths, dialect.steps), (elements, dialect.nodes))
+            if all((counts <= most).all() for counts, most in limits):
                 return True
         return False
 
@@ -131,13 +131,6 @@ class Messages:
         found, at = np.unique(self.src * self.gpus + self.dst, return_inverse=True)
         length = np.bincount(at, weights=self.steps, minlength=len(found)).astype(np.int64)
         return found // self.gpus, found % self.gpus, length
-
-    def _longest(self, src: Int64, dst: Int64, length: Int64) -> Int64:
-        """The steps of the longest connection of each GPU."""
-        most = np.zeros(self.gpus, dtype=np.int64)
-        for end in (src, dst):
-            np.maximum.at(most, end, length)
-        return most
 
     def _at(self, end: Int64, count: Int64) -> Int64:
         """Sums by GPU."""
@@ -180,7 +173,6 @@ def _fusable(memory: Memory) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         onward &= memory.src_slot == memory.dst_slot
     passed = np.zeros(len(rows), dtype=np.bool_)
     passed[brought[onward]] = True
-    local = np.flatnonzero(passed & (rows.src == rows.dst))
-    if len(local):  # what it adds may have come in any message
+    if (passed & (rows.src == rows.dst)).any():  # what it adds may have come in any message
         passed[:] = True
     return onward, passed

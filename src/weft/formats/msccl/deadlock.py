@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
-from weft.formats.msccl.blocks import Block, Step
-from weft.formats.msccl.fusion import Fusions
-from weft.formats.msccl.moves import Order
+from weft.formats.msccl.blocks import Block, Step, blocks_of
+from weft.formats.msccl.fusion import fusions_of
+from weft.formats.msccl.moves import Move, Order
 
 SLOTS = 2  # messages that a connection holds
 _PATIENCE = 400_000  # chunks looked at, over and over, to keep as many fusions as can be
@@ -23,9 +24,7 @@ class Graph:
 
     def __init__(self, blocks: list[Block], order: Order) -> None:
         self.steps: list[Step] = [step for block in blocks for step in block.steps]
-        self.first = [0]
-        for step in self.steps:
-            self.first.append(self.first[-1] + step.count)
+        self.first = [0, *accumulate(step.count for step in self.steps)]
         self.after: list[list[int]] = [[] for _ in range(self.first[-1])]
         self.of_half = {half: n for n, step in enumerate(self.steps) for half in step.halves}
         self._add_lines(blocks)
@@ -66,8 +65,8 @@ class Graph:
     def _nodes(self, step: int) -> range:
         return range(self.first[step], self.first[step + 1])
 
-    def circles(self) -> tuple[list[list[Step]], list[Step]] | None:
-        """Steps of circles that share none, and all steps that never run; None if all run."""
+    def circles(self) -> tuple[list[list[Step]], list[Step]]:
+        """Steps of circles that share none, and all steps that never run."""
         waits = [0] * len(self.after)
         for followers in self.after:
             for node in followers:
@@ -81,7 +80,7 @@ class Graph:
                 if waits[node] == 0:
                     ready.append(node)
         if left == 0:
-            return None
+            return [], []
         stuck = [count > 0 for count in waits]
         owner = [n for n, step in enumerate(self.steps) for _ in range(step.count)]
         return (
@@ -110,30 +109,27 @@ class Graph:
                 yield path[path.index(at) :]
 
 
-class Patience:
-    """How long one fused step of each circle is taken apart at a time, before all are that hang."""
+def running_blocks(moves: list[Move], order: Order, lanes: list[int], most: int) -> list[Block]:
+    """Blocks with as many fused steps as can run to the end.
 
-    def __init__(self) -> None:
-        self._spent = 0
+    At first one fused step of each circle is taken apart at a time, after a while all that hang.
+    """
+    fusions = fusions_of(moves, order, lanes)
+    looked = 0
 
-    def choose(self, circles: list[list[int]], stuck: list[int], nodes: int) -> list[int]:
-        """Those of the fused steps on circles, or that never run, that are to go."""
-        self._spent += nodes
-        return [circle[0] for circle in circles] if self._spent <= _PATIENCE else stuck
+    def fused(steps: list[Step]) -> list[int]:
+        return [step.receive for step in steps if fusions.fuses(step.receive)]
 
-
-def take_apart(fusions: Fusions, blocks: list[Block], order: Order, patience: Patience) -> bool:
-    """Take fused steps apart that keep blocks from running; whether there were any."""
-    if not fusions.passed_on and not fusions.added:
-        return False
-    graph = Graph(blocks, order)
-    found = graph.circles()
-    if found is None:
-        return False
-    circles, stuck = found
-    fused = [[s.receive for s in steps if fusions.fuses(s.receive)] for steps in (*circles, stuck)]
-    # Without fusions all blocks follow one order, so a circle has one.
-    assert all(fused)
-    for message in patience.choose(fused[:-1], fused[-1], len(graph.after)):
-        fusions.dissolve(message)
-    return True
+    while True:
+        blocks = blocks_of(moves, order, fusions, lanes, most)
+        if not fusions.passed_on and not fusions.added:
+            return blocks
+        graph = Graph(blocks, order)
+        circles, stuck = graph.circles()
+        if not stuck:
+            return blocks
+        looked += len(graph.after)
+        # Without fusions all blocks follow one order, so a circle has one.
+        some = [fused(circle)[0] for circle in circles] if looked <= _PATIENCE else fused(stuck)
+        for message in some:
+            fusions.dissolve(message)

@@ -116,7 +116,7 @@ class Document:
     blocks: Blocks
     steps: Steps
 
-    def place(self, step: int) -> str:
+    def place(self, step: int | np.int64) -> str:
         """Where a step is, in words."""
         block = self.steps.block[step]
         position = step - self.blocks.first[block]
@@ -128,6 +128,9 @@ class Document:
     def fail(self, *words: str) -> NoReturn:
         """Refuse the file: a place and what is wrong there, or a whole sentence."""
         raise FormatError(f"{self.path}: {' '.join(words)}")
+
+    def fail_at(self, step: int | np.int64, what: str) -> NoReturn:
+        self.fail(self.place(step), what)
 
     def number(self, name: str, default: int | None = None) -> int:
         """An attribute of the algorithm that is a whole number from 0 on."""
@@ -244,8 +247,7 @@ class _Reader:
         self.parser.ordered_attributes = True
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
-        self.parser.StartDoctypeDeclHandler = self.doctype
-        self.parser.EntityDeclHandler = self.doctype
+        self.parser.StartDoctypeDeclHandler = self.parser.EntityDeclHandler = self.doctype
 
     def read(self, data: bytes) -> Document:
         self.size = len(data)
@@ -259,9 +261,9 @@ class _Reader:
         assert self.algo is not None
         return self.document(self.algo)
 
-    def fail(self, sentence: str, line: int | None = None) -> NoReturn:
-        line = self.parser.CurrentLineNumber if line is None else line
-        raise FormatError(f"{self.path} line {line}: {sentence}")
+    def fail(self, sentence: str, line: np.int64 | None = None) -> NoReturn:
+        where = self.parser.CurrentLineNumber if line is None else line
+        raise FormatError(f"{self.path} line {where}: {sentence}")
 
     def doctype(self, *_: object) -> NoReturn:
         self.fail("it has a document type; an algorithm needs none")
@@ -303,44 +305,35 @@ class _Reader:
 
     def document(self, algo: dict[str, str]) -> Document:
         """The columns, with GPUs and blocks in the order of their numbers."""
-        gpus = self.gpus.columns()
-        order = self.contiguous(gpus[0], gpus[-1], "GPU")
-        rank = np.argsort(order)
+        gpus, blocks = self.gpus.columns(), self.blocks.columns()
+        order = self.ordered(np.zeros(gpus.shape[1], dtype=np.int64), gpus, "GPU")
         _, inputs, outputs, scratch, _ = gpus[:, order]
-        blocks = self.blocks.columns()
-        gpu = rank[np.array(self.gpu_of, dtype=np.int64)]
-        by = np.lexsort((blocks[0], gpu))
-        gpu, blocks = gpu[by], blocks[:, by]
-        self.check_blocks(gpu, blocks)
+        gpu = np.argsort(order)[np.array(self.gpu_of, dtype=np.int64)]
+        by = self.ordered(gpu, blocks, "thread block of GPU {} with number")
+        number, send, receive, channel, _ = blocks[:, by]
         first = np.array(self.first_step, dtype=np.int64)
         counts = np.diff(first, append=len(self.steps))[by]
         steps = self.steps.columns()[:, ranges(first[by], counts)]
-        number, send, receive, channel, _ = blocks
         return Document(
             self.path,
             self.size,
             algo,
             Gpus(inputs, outputs, scratch),
-            Blocks(gpu, number, send, receive, channel, offsets_of(counts)[:-1]),
+            Blocks(gpu[by], number, send, receive, channel, offsets_of(counts)[:-1]),
             Steps(owners(counts), *steps),
         )
 
-    def contiguous(self, numbers: Int64, lines: Int64, what: str) -> Int64:
-        """The order of numbers that must be 0, 1, 2, ..., each once."""
-        order = np.argsort(numbers, kind="stable")
-        wrong = np.flatnonzero(numbers[order] != np.arange(len(order)))
-        if len(wrong):
-            at, there = int(wrong[0]), int(numbers[order[wrong[0]]])
-            sentence = f"there is no {what} {at}, but {what} {there}; they are numbered from 0 on"
-            if there == at - 1:
-                sentence = f"{what} {there} is there twice"
-            self.fail(sentence, int(lines[order[at]]))
+    def ordered(self, owner: Int64, table: Int64, what: str) -> Int64:
+        """The order by owner and number; the numbers of each must be 0, 1, 2, ..., each once."""
+        order = np.lexsort((table[0], owner))
+        starts = np.flatnonzero(np.diff(owner[order], prepend=-1))
+        expected = positions(np.diff(starts, append=len(order)))
+        for at in np.flatnonzero(table[0][order] != expected)[:1]:
+            name, number, there = what.format(owner[order[at]]), expected[at], table[0][order[at]]
+            sentence = (
+                f"there is no {name} {number}, but {name} {there}; they are numbered from 0 on"
+            )
+            if there == number - 1:
+                sentence = f"{name} {there} is there twice"
+            self.fail(sentence, table[-1][order[at]])
         return order
-
-    def check_blocks(self, gpu: Int64, blocks: Int64) -> None:
-        starts = np.flatnonzero(np.diff(gpu, prepend=-1))
-        expected = positions(np.diff(starts, append=len(gpu)))
-        wrong = np.flatnonzero(blocks[0] != expected)
-        if len(wrong):
-            mine = blocks[:, gpu == gpu[wrong[0]]]
-            self.contiguous(mine[0], mine[-1], f"thread block of GPU {gpu[wrong[0]]} with number")

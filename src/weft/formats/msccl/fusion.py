@@ -15,11 +15,10 @@ Connection = tuple[int, int, int]  # from a GPU to a GPU, and which of several b
 
 @dataclass(frozen=True)
 class Added:
-    """A local addition that a receiving step does: received + operand, stored in `target`."""
+    """A local addition that a receiving step does: received + operand, stored where it says."""
 
     move: int
     operand: Place
-    target: Place
 
 
 @dataclass(eq=False)
@@ -102,21 +101,19 @@ def _additions(moves: list[Move], order: Order) -> dict[int, Added]:
         if not (move.local and move.reduce):
             continue
         half = 2 * number + 1
-        for message, operand, target in (
-            (order.added_to[half], move.source, move.target),  # to what was received
-            (order.read[half], move.target, move.target),  # of what was received
+        for message, place, operand in (
+            (order.added_to[half], move.target, move.source),  # to what was received
+            (order.read[half], move.source, move.target),  # of what was received
         ):
             into = message // 2
             if message < 0 or moves[into].local or moves[into].reduce or into in found:
                 continue
-            place = move.target if message == order.added_to[half] else move.source
             if moves[into].target != place or moves[into].count != move.count:
                 continue
             alone = set(order.readers[message]) == {half}
-            kept = target == moves[into].target
-            fits = alone and (kept or is_dead(moves, order, message, {half}))
-            if fits and not _overlap(operand, target, move.count):
-                found[into] = Added(number, operand, target)
+            fits = alone and (place == move.target or is_dead(moves, order, message, {half}))
+            if fits and not _overlap(operand, move.target, move.count):
+                found[into] = Added(number, operand)
                 break
     return found
 
@@ -138,16 +135,12 @@ def _forwards(moves: list[Move], order: Order, added: dict[int, Added]) -> dict[
         writer = order.read[2 * number]
         if move.local or writer < 0:
             continue
-        if writer in stored:
-            received, target = stored[writer], added[stored[writer]].target
-        else:
-            received, target = writer // 2, moves[writer // 2].target
-            if moves[received].local or received in added:
-                continue
-        sums = writer in stored or moves[received].reduce
-        if not sums and target != move.target:
+        received, target = stored.get(writer, writer // 2), moves[writer // 2].target
+        if moves[received].local or (received in added) != (writer in stored):
             continue
-        if target == move.source and moves[received].count == move.count:
+        sums = writer in stored or moves[received].reduce
+        stays = target == move.source and moves[received].count == move.count
+        if stays and (sums or target == move.target):
             found[number] = received
     return found
 
@@ -160,9 +153,7 @@ def _partners(
     Sharing a block puts all messages of both in one line, so it must be worth it. Of partners
     equally good the first to be sent to is taken: what is fused goes ahead of the others.
     """
-    length: Counter[Connection] = Counter(
-        connection_of(move, lanes) for move in moves if not move.local
-    )
+    length = Counter(connection_of(move, lanes) for move in moves if not move.local)
     weight: Counter[tuple[Connection, Connection]] = Counter()
     for sent, received in sorted(candidates.items()):
         weight[connection_of(moves[received], lanes), connection_of(moves[sent], lanes)] += 1

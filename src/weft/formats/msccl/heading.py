@@ -23,31 +23,14 @@ _NAME = re.compile(r"[A-Za-z0-9_.+-]{1,63}")
 class Heading:
     """What the elements above the thread blocks say."""
 
-    coll: str
-    chunks: int
-    in_place: bool
-    inputs: list[int]
-    outputs: list[int]
-    dialect: str
-    protocol: str
-    name: str
+    algo: dict[str, str | int]
+    inputs: Int64
+    outputs: Int64
 
     def start(self, channels: int) -> str:
         """The opening of the algorithm; loaders want it in one line."""
-        said = {
-            "name": self.name,
-            "proto": self.protocol,
-            "nchannels": channels,
-            "nchunksperloop": self.chunks,
-            "ngpus": len(self.inputs),
-            "coll": self.coll,
-            "inplace": int(self.in_place),
-            "outofplace": int(not self.in_place),
-            "minBytes": 0,
-            "maxBytes": 0 if self.dialect == "rccl" else NO_LIMIT,  # where 0 is none
-        }
-        attributes = " ".join(f'{key}="{value}"' for key, value in said.items())
-        return f"<algo {attributes}>"
+        said = {**self.algo, "nchannels": channels}
+        return " ".join(["<algo", *(f'{key}="{value}"' for key, value in said.items())]) + ">"
 
     def gpu(self, number: int, scratch: int) -> str:
         i, o = self.inputs[number], self.outputs[number]
@@ -56,8 +39,7 @@ class Heading:
 
 def heading_of(memory: Memory, dialect: str, protocol: str, name: str | None) -> Heading:
     """The head for a runtime, if it knows the collective."""
-    runtime = DIALECTS[dialect]
-    kind = memory.collective.kind
+    runtime, kind = DIALECTS[dialect], memory.collective.kind
     name = f"{kind}-{len(memory.ranks)}" if name is None else name
     if not _NAME.fullmatch(name):
         raise InputError(
@@ -65,25 +47,28 @@ def heading_of(memory: Memory, dialect: str, protocol: str, name: str | None) ->
         )
     coll = name_of(memory, dialect)
     inputs, outputs = memory.inputs, memory.outputs
+    lengths = int(inputs.max()), int(outputs.max())
+    chunks = max(lengths)
     if coll == runtime.custom:
-        chunks = max(int(inputs.max()), int(outputs.max()))
         inputs, outputs = (np.where(side > 0, chunks, 0) for side in (inputs, outputs))
     else:
         _check_even(memory)
-        chunks = max(int(inputs.max()), int(outputs.max()))
         if kind in ("gather", "scatter"):  # counted by share
-            chunks = min(int(inputs.max()), int(outputs.max()))
+            chunks = min(lengths)
     _check_sizes(memory, runtime, dialect)
-    return Heading(
-        coll,
-        chunks,
-        memory.in_place,
-        inputs.tolist(),
-        outputs.tolist(),
-        dialect,
-        protocol,
-        name,
-    )
+    algo: dict[str, str | int] = {
+        "name": name,
+        "proto": protocol,
+        "nchannels": 0,
+        "nchunksperloop": chunks,
+        "ngpus": len(inputs),
+        "coll": coll,
+        "inplace": int(memory.in_place),
+        "outofplace": int(not memory.in_place),
+        "minBytes": 0,
+        "maxBytes": 0 if dialect == "rccl" else NO_LIMIT,  # where 0 is none
+    }
+    return Heading(algo, inputs, outputs)
 
 
 def name_of(memory: Memory, dialect: str) -> str:
@@ -108,9 +93,8 @@ def _check_even(memory: Memory) -> None:
     """Runtimes cut all shares alike."""
     kind, ranks = memory.collective.kind, memory.collective.ranks
     sides = [np.unique(side[side > 0]) for side in (memory.inputs, memory.outputs)]
-    many = {"all-gather": (ranks, 1), "gather": (ranks, 1)}
-    many |= {"reduce-scatter": (1, ranks), "scatter": (1, ranks)}
-    first, second = many.get(kind, (1, 1))
+    first = ranks if kind in ("all-gather", "gather") else 1
+    second = ranks if kind in ("reduce-scatter", "scatter") else 1
     if any(len(side) != 1 for side in sides) or sides[0][0] * first != sides[1][0] * second:
         raise InputError(
             f"{kind}: the shares of the ranks have unequal numbers of chunks, because some chunks "
@@ -121,11 +105,8 @@ def _check_even(memory: Memory) -> None:
 def _check_sizes(memory: Memory, runtime: Dialect, dialect: str) -> None:
     if len(memory.ranks) > runtime.gpus:
         raise InputError(f"{len(memory.ranks)} GPUs; {dialect} loads up to {runtime.gpus}")
-    for name, slots in (
-        ("input", memory.inputs),
-        ("output", memory.outputs),
-        ("scratch", memory.scratch),
-    ):
+    buffers = {"input": memory.inputs, "output": memory.outputs, "scratch": memory.scratch}
+    for name, slots in buffers.items():
         gpu = int(slots.argmax())
         if slots[gpu] > runtime.slots:
             raise InputError(

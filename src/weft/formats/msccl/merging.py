@@ -7,7 +7,6 @@ all must be ready when the first is.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from weft.formats.msccl.moves import Move, Order
 
@@ -17,7 +16,21 @@ NEVER, AT_ONCE = 1 << 62, -2  # after and before all times, the unknown one (-1)
 def merged(moves: list[Move], order: Order, most: int) -> list[Move]:
     """The moves, with those together that lose nothing by it."""
     ready, needed, first_user = _readiness(moves, order)
-    fits = partial(_fits, moves, order, most, ready, needed, first_user)
+
+    def fits(group: list[int], number: int) -> bool:
+        first, last, move = moves[group[0]], moves[group[-1]], moves[number]
+        size = sum(moves[m].count for m in group)
+        return (
+            size + move.count <= most
+            and move.reduce == first.reduce
+            and not (move.local and move.reduce)
+            and move.source == (last.source[0], last.source[1] + last.count)
+            and move.target == (last.target[0], last.target[1] + last.count)
+            and (ready[number] <= first.start or _waits_no_longer(moves, order, group[0], number))
+            and min(needed[m] for m in (*group, number)) >= move.end
+            and min(first_user[m] for m in group) > number
+        )
+
     open_groups: dict[tuple[int, int], list[int]] = {}
     groups: list[list[int]] = []
     for number, move in enumerate(moves):
@@ -41,49 +54,21 @@ def _readiness(moves: list[Move], order: Order) -> tuple[list[int], list[int], l
     ready, needed = [-1] * len(moves), [NEVER] * len(moves)
     first_user = [len(moves)] * len(moves)
     for number, move in enumerate(moves):
-        for half in (2 * number, 2 * number + 1):
-            for earlier in order.before[half]:
-                cause = earlier // 2
-                if cause == number:
-                    continue
-                known = move.start >= 0 and moves[cause].end >= 0
-                ready[number] = max(ready[number], moves[cause].end if known else NEVER)
-                needed[cause] = min(needed[cause], move.start if known else AT_ONCE)
-                first_user[cause] = min(first_user[cause], number)
+        for earlier in order.before[2 * number] + order.before[2 * number + 1]:
+            cause = earlier // 2
+            known = move.start >= 0 and moves[cause].end >= 0
+            ready[number] = max(ready[number], moves[cause].end if known else NEVER)
+            needed[cause] = min(needed[cause], move.start if known else AT_ONCE)
+            first_user[cause] = min(first_user[cause], number)
     return ready, needed, first_user
-
-
-def _fits(
-    moves: list[Move],
-    order: Order,
-    most: int,
-    ready: list[int],
-    needed: list[int],
-    first_user: list[int],
-    group: list[int],
-    number: int,
-) -> bool:
-    first, last, move = moves[group[0]], moves[group[-1]], moves[number]
-    size = sum(moves[m].count for m in group)
-    return (
-        size + move.count <= most
-        and move.reduce == first.reduce
-        and not (move.local and move.reduce)
-        and move.source == (last.source[0], last.source[1] + last.count)
-        and move.target == (last.target[0], last.target[1] + last.count)
-        and (ready[number] <= first.start or _waits_no_longer(moves, order, group[0], number))
-        and min(needed[m] for m in (*group, number)) >= move.end
-        and min(first_user[m] for m in group) > number
-    )
 
 
 def _waits_no_longer(moves: list[Move], order: Order, first: int, number: int) -> bool:
     """Whether all that a move waits for comes no later over its connection than for the first."""
     latest: dict[tuple[int, int, int], int] = {}
-    for half in (2 * first, 2 * first + 1):
-        for cause in order.before[half]:
-            key = _line(moves, cause)
-            latest[key] = max(latest.get(key, -1), cause)
+    for cause in order.before[2 * first] + order.before[2 * first + 1]:
+        key = _line(moves, cause)
+        latest[key] = max(latest.get(key, -1), cause)
     causes = order.before[2 * number] + order.before[2 * number + 1]
     return all(cause <= latest.get(_line(moves, cause), -1) for cause in causes)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.algorithm import Buffer, Transfers
 from weft.algorithm.memory import Memory
@@ -52,6 +54,8 @@ class Order:
         The halves that use what this one wrote.
     overwritten
         How many of the slots this one wrote are written again.
+    dropped
+        How many dependencies of rows cannot be said.
     """
 
     before: list[list[int]]
@@ -59,6 +63,7 @@ class Order:
     added_to: list[int]
     readers: list[list[int]]
     overwritten: list[int]
+    dropped: int = 0
 
 
 def moves_of(memory: Memory, most: int, timed: Transfers) -> list[Move]:
@@ -73,45 +78,38 @@ def moves_of(memory: Memory, most: int, timed: Transfers) -> list[Move]:
         memory.units[rows.chunk].tolist(),
         rows.reduce.tolist(),
     )
-    starts, ends = _times(timed, len(rows))
+    times = zip(_padded(timed.start, len(rows)), _padded(timed.end, len(rows)), strict=True)
     moves = []
-    for row, values in enumerate(zip(*columns, strict=True)):
-        chunk, src, dst, source, target, units, reduce = values
+    for row, values in enumerate(zip(*columns, times, strict=True)):
+        chunk, src, dst, source, target, units, reduce, period = values
         for at in range(0, units, most):
             count = min(most, units - at)
             here, there = (source[0], source[1] + at), (target[0], target[1] + at)
-            times = (starts[row], ends[row])
-            moves.append(Move(src, dst, here, there, count, reduce, (row,), chunk, *times))
+            moves.append(Move(src, dst, here, there, count, reduce, (row,), chunk, *period))
     return moves
 
 
-def _times(timed: Transfers, rows: int) -> tuple[list[int], list[int]]:
-    """Start and end of each row; -1 for those that have none, as copies that were added."""
-    times = []
-    for column in (timed.start, timed.end):
-        found = np.full(rows, -1, dtype=np.int64)
-        if column is not None:
-            found[: len(column)] = column
-        times.append(found.tolist())
-    return times[0], times[1]
+def _padded(times: NDArray[np.int64] | None, rows: int) -> list[int]:
+    """The times of rows; -1 for those that have none, as copies that were added."""
+    known = [] if times is None else times.tolist()
+    return known + [-1] * (rows - len(known))
 
 
-def order_of(moves: list[Move]) -> Order:
-    """Follow the moves one after the other: reads after writes, writes after both."""
+def order_of(moves: list[Move], rows: Transfers) -> Order:
+    """Follow the moves one after the other: reads after writes, writes after both.
+
+    `rows` are what the moves stand for; their explicit dependencies are added.
+    """
     halves = 2 * len(moves)
-    memory = _Memory(
-        Order(
-            [[] for _ in range(halves)],
-            [-1] * halves,
-            [-1] * halves,
-            [[] for _ in range(halves)],
-            [0] * halves,
-        )
-    )
+    before: list[list[int]] = [[] for _ in range(halves)]
+    readers: list[list[int]] = [[] for _ in range(halves)]
+    order = Order(before, [-1] * halves, [-1] * halves, readers, [0] * halves)
+    memory = _Memory(order)
     for number, move in enumerate(moves):
         memory.read(_slots(move.src, move.source, move.count), 2 * number + move.local)
         memory.write(_slots(move.dst, move.target, move.count), 2 * number + 1, move.reduce)
-    return memory.order
+    order.dropped = _add_dependencies(order, moves, rows)
+    return order
 
 
 def _slots(gpu: int, place: Place, count: int) -> range:
@@ -157,7 +155,7 @@ class _Memory:
             order.added_to[half] = writer
 
 
-def add_dependencies(order: Order, moves: list[Move], rows: Transfers) -> int:
+def _add_dependencies(order: Order, moves: list[Move], rows: Transfers) -> int:
     """Add the explicit dependencies of rows; how many cannot be said.
 
     A row that waits for another starts after that has ended. Where both are on one GPU, the
@@ -165,10 +163,10 @@ def add_dependencies(order: Order, moves: list[Move], rows: Transfers) -> int:
     """
     if rows.deps is None or rows.dep_offsets is None:
         return 0
-    of_row: dict[int, list[int]] = {}
+    of_row: defaultdict[int, list[int]] = defaultdict(list)
     for number, move in enumerate(moves):
         for row in move.rows:
-            of_row.setdefault(row, []).append(number)
+            of_row[row].append(number)
     dropped = 0
     waiting = owners(np.diff(rows.dep_offsets)).tolist()
     for row, earlier in zip(waiting, rows.deps.tolist(), strict=True):

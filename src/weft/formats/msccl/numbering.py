@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from weft.algorithm import Buffer
 from weft.algorithm.memory import Memory
@@ -14,7 +15,7 @@ from weft.formats.msccl.dialects import FEWER_PEERS, MAX_FUSED_SUMS, Dialect
 from weft.formats.msccl.document import BUFFERS, Type
 from weft.formats.msccl.moves import Order, Place
 from weft.formats.msccl.steps import READS_SRC, WRITES_DST
-from weft.formats.msccl.waits import Spot, Waits, waits_of
+from weft.formats.msccl.waits import Spot, waits_of
 
 _LETTERS = {buffer: letter for letter, buffer in BUFFERS.items()}
 _NOP = Step(Type.NOP, (int(Buffer.INPUT), -1), (int(Buffer.OUTPUT), -1), 0, ())
@@ -53,35 +54,22 @@ def numbered(blocks: list[Block], order: Order) -> Numbered:
     Otherwise in the order in which they begin: readers that must choose among them do it so.
     """
     waits = waits_of(blocks, order)
-    heads = {block for block, _ in waits.awaited}
+    awaited = {spot for block in waits for step in block for spot in step}
+    heads = {block for block, _ in awaited}
     by = sorted(range(len(blocks)), key=lambda b: (b not in heads, blocks[b].steps[0].halves))
-    number = {b: n for n, b in enumerate(by)}
-    lines = {b: _lines(b, blocks[b], waits) for b in by}
-    # Where the steps have come to lie between the nops.
-    at = {}
-    for b in by:
-        real = [n for n, line in enumerate(lines[b]) if line.step.type != Type.NOP]
-        at.update({(b, s): (number[b], n) for s, n in enumerate(real)})
-    at[-1, -1] = (-1, -1)
-    found = [[Line(line.step, at[line.wait], line.awaited) for line in lines[b]] for b in by]
-    return Numbered([blocks[b] for b in by], found, len(heads))
-
-
-def _looks(block: Block) -> tuple[int, int, int]:
-    sends = block.sends[1] if block.sends is not None else -1
-    receives = block.receives[0] if block.receives is not None else -1
-    return sends, receives, block.channel
-
-
-def _lines(number: int, block: Block, waits: Waits) -> list[Line]:
-    """A line for each step, and nops before it for all that it waits for but one."""
-    lines = []
-    for s, step in enumerate(block.steps):
-        *further, last = waits.of[number][s] or [(-1, -1)]
-        lines += [Line(_NOP, spot, False) for spot in further]
-        awaited = (number, s) in waits.awaited or _breaks_chain(block.steps, s)
-        lines.append(Line(step, last, awaited))
-    return lines
+    # Where steps lie: before each are nops for all that it waits for but one.
+    at = {(-1, -1): (-1, -1)}
+    for number, b in enumerate(by):
+        ends = accumulate(max(1, len(needed)) for needed in waits[b])
+        at.update({(b, s): (number, end - 1) for s, end in enumerate(ends)})
+    lines: list[list[Line]] = [[] for _ in by]
+    for b, line in zip(by, lines, strict=True):
+        for s, step in enumerate(blocks[b].steps):
+            *further, last = (at[spot] for spot in waits[b][s] or [(-1, -1)])
+            line += [Line(_NOP, spot, False) for spot in further]
+            tells = (b, s) in awaited or _breaks_chain(blocks[b].steps, s)
+            line.append(Line(step, last, tells))
+    return Numbered([blocks[b] for b in by], lines, len(heads))
 
 
 def _breaks_chain(steps: list[Step], at: int) -> bool:
@@ -101,8 +89,9 @@ def _breaks_chain(steps: list[Step], at: int) -> bool:
 def texts(numbered: Numbered) -> Iterator[str]:
     """The lines of a GPU's blocks."""
     for number, (block, lines) in enumerate(zip(numbered.blocks, numbered.lines, strict=True)):
-        send, receive, channel = _looks(block)
-        yield f'    <tb id="{number}" send="{send}" recv="{receive}" chan="{channel}">'
+        send = -1 if block.sends is None else block.sends[1]
+        receive = -1 if block.receives is None else block.receives[0]
+        yield f'    <tb id="{number}" send="{send}" recv="{receive}" chan="{block.channel}">'
         for position, line in enumerate(lines):
             step = line.step
             yield (
@@ -126,29 +115,22 @@ def check_limits(
     gpus: list[Numbered], dialect: Dialect, name: str, memory: Memory, messages: Messages
 ) -> None:
     """Raise for the first limit of a runtime that is exceeded."""
+    other = or_msccl(name)
     for number, gpu in enumerate(gpus):
-        where = f"GPU {number}"
-        for b, lines in enumerate(gpu.lines):
-            if len(lines) > dialect.steps:
+        blocks = [(f", thread block {b}", len(lines)) for b, lines in enumerate(gpu.lines)]
+        elements = 1 + len(gpus) + len(gpu.blocks) + sum(map(len, gpu.lines))
+        for part, count, what, most, instead in (
+            *((part, count, "steps", dialect.steps, other) for part, count in blocks),
+            ("", len(gpu.blocks), "thread blocks", dialect.blocks, other),
+            ("", elements, "elements", dialect.nodes, ""),
+        ):
+            if count > most:
                 raise InputError(
-                    f"{where}, thread block {b} has {len(lines)} steps; {name} loads up to "
-                    f"{dialect.steps}; {fewer_chunks(memory, messages, dialect)}"
-                    f"{or_msccl(name)}"
+                    f"GPU {number}{part} has {count} {what}; {name} loads up to {most}; "
+                    f"{fewer_chunks(memory, messages, dialect)}{instead}"
                 )
-        if len(gpu.blocks) > dialect.blocks:
-            raise InputError(
-                f"{where} has {len(gpu.blocks)} thread blocks; {name} loads up to "
-                f"{dialect.blocks}; {fewer_chunks(memory, messages, dialect)}{or_msccl(name)}"
-            )
         if gpu.awaited > dialect.waited_for:
             raise InputError(
-                f"{where} has {gpu.awaited} thread blocks that others wait for; {name} can name "
-                f"{dialect.waited_for}; {FEWER_PEERS}"
-            )
-        steps = sum(map(len, gpu.lines))
-        others = 1 + len(gpus) + len(gpu.blocks)
-        if others + steps > dialect.nodes:
-            raise InputError(
-                f"{where} has {others + steps} elements; {name} loads up to {dialect.nodes}; "
-                f"{fewer_chunks(memory, messages, dialect)}"
+                f"GPU {number} has {gpu.awaited} thread blocks that others wait for; {name} can "
+                f"name {dialect.waited_for}; {FEWER_PEERS}"
             )

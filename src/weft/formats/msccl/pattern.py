@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from weft.collective.slots import input_slots, output_slots
 from weft.errors import InputError, unknown_name
 from weft.formats.imported import Hints
 from weft.formats.limits import count_limit
+from weft.formats.msccl.dialects import DIALECTS
 from weft.formats.msccl.document import Document
 from weft.formats.msccl.steps import RECEIVES, SENDS
 from weft.quoting import quoted
@@ -21,15 +24,7 @@ from weft.units import MAX_BYTES
 CHUNK_BYTES = 1 << 20  # where neither the file nor the user says a size
 
 PATTERN_OF = {
-    "allreduce": "all-reduce",
-    "allgather": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "reducescatter": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "broadcast": "broadcast",
-    "reduce": "reduce",
-    "gather": "gather",
-    "scatter": "scatter",
+    theirs: ours for runtime in DIALECTS.values() for ours, theirs in runtime.names.items()
 }
 # Names that do not say what moves.
 UNTOLD = ("custom", "alltoallv", "send", "recv", "sendrecv")
@@ -90,27 +85,25 @@ def _kind(document: Document, hints: Hints) -> str | None:
 
 def collective_of(document: Document, setting: Setting, hints: Hints) -> Collective:
     """The collective among GPUs 0, 1, 2, ..., whose slots are those of the file."""
-    assert setting.kind is not None
     if hints.moves is not None:
-        collective = _from_hints(document, hints)
+        collective = _from_moves(document, hints.moves)
     else:
         collective = _named(document, setting, hints)
     _check_buffers(document, setting, collective)
     return collective
 
 
-def _from_hints(document: Document, hints: Hints) -> Collective:
+def _from_moves(document: Document, moves: Sequence[Move]) -> Collective:
     """A custom pattern; each of its moves is as many slots as it has of the smallest unit."""
-    assert hints.moves is not None
     count = len(document.gpus)
-    sizes = [move.size for move in hints.moves if move.size > 0]
-    unit = int(np.gcd.reduce(np.array(sizes, dtype=np.int64))) if sizes else 1
+    sizes = [move.size for move in moves if move.size > 0]
+    unit = math.gcd(*sizes) or 1
     most = count_limit(document.size)
     if sum(sizes) // unit * count > most:
         raise InputError(f"the moves have more than {most} slots of {unit} B in all")
     slots = [
         Move(unit, move.sources, move.destinations, move.reduce)
-        for move in hints.moves
+        for move in moves
         for _ in range(max(1, move.size // unit))
     ]
     return custom(range(count), slots)

@@ -10,18 +10,13 @@ from numpy.typing import NDArray
 from weft.algorithm import Buffer, Cells, Program
 from weft.formats.limits import count_limit
 from weft.formats.msccl.document import Document, Int64, Type
-from weft.formats.msccl.steps import (
-    ADDS,
-    READS_SRC,
-    RECEIVES,
-    SENDS,
-    WRITES_DST,
-    Matches,
-    Waits,
-)
+from weft.formats.msccl.steps import ADDS, READS_SRC, RECEIVES, SENDS, WRITES_DST
 from weft.ragged import offsets_of, owners, positions, ranges
 
+_KINDS = (Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH)  # whose numbers follow each other
+
 Bool = NDArray[np.bool_]
+Pairs = tuple[Int64, Int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +48,13 @@ def private_counts(document: Document, units: Units) -> Int64:
 
 
 class Translation:
-    """A document as a program, with the way back from events to steps and cells to slots."""
+    """A document as a program, with the way back from events to steps and cells to slots.
+
+    `matches` and `waits` are pairs of steps: of each message, and of who waits for whom.
+    """
 
     def __init__(
-        self, document: Document, units: Units, matches: Matches, waits: Waits, cells: Cells
+        self, document: Document, units: Units, matches: Pairs, waits: Pairs, cells: Cells
     ) -> None:
         self.document, self.units, self.cells = document, units, cells
         self._matches, self._waits = matches, waits
@@ -77,21 +75,13 @@ class Translation:
 
     def _cells(self, uses: Bool, buffer: Int64, offset: Int64) -> Int64:
         """The cell at one end of each unit; -1 if its step does not use that end."""
-        units = self.units
-        starts, tables = {}, []
-        at = 0
-        for kind in (Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH):
-            rows = self.cells.slots[kind]
-            lengths = np.array([len(row) for row in rows], dtype=np.int64)
-            starts[int(kind)] = at + np.cumsum(lengths) - lengths
-            at += int(lengths.sum())
-            tables += rows
-        flat = np.concatenate([*tables, [-1]]).astype(np.int64)
-        found = np.full(len(units), -1, dtype=np.int64)
-        kinds, slots = buffer[units.step], offset[units.step] + units.turn
-        for number, start in starts.items():
-            chosen = uses[self._type] & (kinds == number)
-            found[chosen] = flat[start[self._gpu[chosen]] + slots[chosen]]
+        used = np.flatnonzero(uses[self._type])
+        step, turn = self.units.step[used], self.units.turn[used]
+        rows = [row for kind in _KINDS for row in self.cells.slots[kind]]
+        starts = offsets_of([len(row) for row in rows])
+        row = (buffer[step] - _KINDS[0]) * len(self.document.gpus) + self._gpu[used]
+        found = np.full(len(self.units), -1, dtype=np.int64)
+        found[used] = np.concatenate(rows)[starts[row] + offset[step] + turn]
         return found
 
     def _private(self, passing: Bool) -> Int64:
@@ -122,8 +112,7 @@ class Translation:
 
     def _program(self) -> Program:
         units = self.units
-        send = self._spread(self._matches.send)
-        receive = self._spread(self._matches.receive)
+        send, receive = (self._spread(steps) for steps in self._matches)
         local = np.flatnonzero(self._local)
         messages = len(send)
         chain = np.full((len(units), 4), -1, dtype=np.int64)
@@ -162,7 +151,7 @@ class Translation:
         GPU and the row starts on it.
         """
         steps = self.document.steps
-        step, after = self._waits.step, self._waits.after
+        step, after = self._waits
         # What comes later in the same block is a deadlock; what comes earlier needs no word.
         open_ = (steps.block[step] != steps.block[after]) | (after >= step)
         step, after = step[open_], after[open_]
@@ -181,13 +170,10 @@ class Translation:
         return self.document.place(int(self.units.step[self._unit_of[event % 2, event // 2]]))
 
     def cell(self, cell: int) -> str:
-        for kind in (Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH):
-            rows = self.cells.slots[kind]
-            gpu = int(self.cells.npu[cell])
-            found = np.flatnonzero(rows[gpu] == cell)
-            if len(found):
-                return f"{kind.name.lower()}[{found[0]}] of GPU {gpu}"
-        raise AssertionError("every cell is a slot")
+        gpu = self.cells.npu[cell]
+        rows = {kind: self.cells.slots[kind][gpu] for kind in _KINDS}
+        kind = next(kind for kind, row in rows.items() if cell in row)  # every cell is a slot
+        return f"{kind.name.lower()}[{np.flatnonzero(rows[kind] == cell)[0]}] of GPU {gpu}"
 
     def origin(self, action: int) -> str:
         """Where an action is in the file: one step, or the two ends of a message."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Cells, Linearized, cells_of, linearize
+from weft.algorithm import Algorithm, Buffer, Linearized, cells_of, linearize
 from weft.collective import Collective
 from weft.collective.slots import output_slots
-from weft.errors import InputError
+from weft.documents import naming
 from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
 from weft.formats.limits import count_limit
-from weft.formats.msccl.document import Document, Int64, read_document
+from weft.formats.msccl.document import Document, read_document
 from weft.formats.msccl.pattern import Setting, collective_of, setting_of, unit_of
 from weft.formats.msccl.program import Translation, private_counts, units_of
 from weft.formats.msccl.steps import check, match, waits
@@ -36,55 +35,27 @@ def read(path: Path, hints: Hints) -> Imported:
     check(document)
     setting = setting_of(document, hints)
     units = units_of(document)
-    scratch = document.gpus.scratch + private_counts(document, units)
-    _check_memory(document, scratch)
+    gpus = document.gpus
+    scratch = gpus.scratch + private_counts(document, units)
+    most = count_limit(document.size)
+    if int((gpus.inputs + gpus.outputs + scratch).sum()) > most:
+        document.fail("<algo>", f"has more than {most} slots in all; no runtime loads that")
+    inputs, outputs = gpus.inputs.tolist(), gpus.outputs.tolist()
+    buffers = Buffers(inputs, outputs, scratch.tolist(), setting.in_place)
     translate = partial(Translation, document, units, match(document), waits(document))
     if setting.kind is None:
-        collective, translation = _derived(document, setting, hints, scratch, translate)
+        unit = unit_of(document, hints)
+        with naming(path):
+            collective, translation = derive(buffers, unit, translate)
     else:
         collective = collective_of(document, setting, hints)
-        translation = translate(_cells(document, setting, collective, scratch))
-    try:
+        translation = translate(cells_of(collective, len(gpus), **vars(buffers)))
+    with naming(path):
         linear = linearize(translation.program, translation)
-    except InputError as error:
-        document.fail(str(error))
     if setting.kind is not None and not setting.in_place:
         _check_outputs(translation, collective)
     algorithm = _algorithm(document, setting, collective, linear)
     return Imported(algorithm, path, lambda row: translation.origin(int(linear.action[row])))
-
-
-def _check_memory(document: Document, scratch: Int64) -> None:
-    cells = document.gpus.inputs + document.gpus.outputs + scratch
-    most = count_limit(document.size)
-    if int(cells.sum()) > most:
-        document.fail("<algo>", f"has more than {most} slots in all; no runtime loads that")
-
-
-def _derived(
-    document: Document,
-    setting: Setting,
-    hints: Hints,
-    scratch: Int64,
-    translate: Callable[[Cells], Translation],
-) -> tuple[Collective, Translation]:
-    gpus, unit = document.gpus, unit_of(document, hints)
-    lengths = (gpus.inputs.tolist(), gpus.outputs.tolist(), scratch.tolist())
-    try:
-        return derive(Buffers(*lengths, in_place=setting.in_place), unit, translate)
-    except InputError as error:
-        document.fail(str(error))
-
-
-def _cells(document: Document, setting: Setting, collective: Collective, scratch: Int64) -> Cells:
-    return cells_of(
-        collective,
-        len(document.gpus),
-        in_place=setting.in_place,
-        inputs=document.gpus.inputs.tolist(),
-        outputs=document.gpus.outputs.tolist(),
-        scratch=scratch.tolist(),
-    )
 
 
 def _check_outputs(translation: Translation, collective: Collective) -> None:

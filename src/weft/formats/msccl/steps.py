@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,22 +26,6 @@ READS_SRC = _of_types(Type.S, Type.RRS, Type.RRC, Type.RRCS, Type.RE, Type.CPY)
 WRITES_DST = _of_types(Type.R, Type.RCS, Type.RRC, Type.RRCS, Type.RE, Type.CPY)
 
 _NAMES = {Buffer.INPUT: "i_chunks", Buffer.OUTPUT: "o_chunks", Buffer.SCRATCH: "s_chunks"}
-
-
-@dataclass(frozen=True, eq=False)
-class Matches:
-    """Messages: the k-th send over a connection with its k-th receive (steps, int64)."""
-
-    send: Int64
-    receive: Int64
-
-
-@dataclass(frozen=True, eq=False)
-class Waits:
-    """Which step waits for the end of which (int64); those of nops are the next step's."""
-
-    step: Int64
-    after: Int64
 
 
 def check(document: Document) -> None:
@@ -90,19 +72,14 @@ def _check_steps(document: Document) -> None:
     steps, blocks = document.steps, document.blocks
     position = np.arange(len(steps)) - blocks.first[steps.block]
     for step in np.flatnonzero((steps.number != position) & (steps.number != UNSAID))[:1]:
-        document.fail(
-            document.place(step), f"has s={steps.number[step]}; steps are numbered in order from 0"
-        )
+        document.fail_at(step, f"has s={steps.number[step]}; steps are numbered in order from 0")
     for step in np.flatnonzero((steps.count < 1) & (steps.type != Type.NOP))[:1]:
-        document.fail(document.place(step), f"has cnt={steps.count[step]}; expected 1 or more")
+        document.fail_at(step, f"has cnt={steps.count[step]}; expected 1 or more")
     for step in np.flatnonzero(~np.isin(steps.has_dep, (0, 1, UNSAID)))[:1]:
-        document.fail(document.place(step), f"has hasdep={steps.has_dep[step]}; expected 0 or 1")
-    for does, peer, word in (
-        (SENDS, blocks.send, "sends"),
-        (RECEIVES, blocks.receive, "receives"),
-    ):
+        document.fail_at(step, f"has hasdep={steps.has_dep[step]}; expected 0 or 1")
+    for does, peer, word in ((SENDS, blocks.send, "sends"), (RECEIVES, blocks.receive, "receives")):
         for step in np.flatnonzero(does[steps.type] & (peer[steps.block] < 0))[:1]:
-            document.fail(document.place(step), f"{word}, but its thread block has {word[:4]}=-1")
+            document.fail_at(step, f"{word}, but its thread block has {word[:4]}=-1")
 
 
 def _check_slots(document: Document) -> None:
@@ -116,21 +93,21 @@ def _check_slots(document: Document) -> None:
         used = uses[steps.type]
         for step in np.flatnonzero(used & ((buffer == UNSAID) | (first == UNSAID)))[:1]:
             what = "buf" if buffer[step] == UNSAID else "off"
-            document.fail(document.place(step), f"has no {name}{what}")
+            document.fail_at(step, f"has no {name}{what}")
         for kind, label in _NAMES.items():
             length = document.gpus.length(kind)[gpu]
             out = used & (buffer == kind) & ((first < 0) | (first + steps.count > length))
             for step in np.flatnonzero(out)[:1]:
                 last = first[step] + steps.count[step] - 1
-                document.fail(
-                    document.place(step),
+                document.fail_at(
+                    step,
                     f"uses {kind.name.lower()}[{first[step]}..{last}], but GPU {gpu[step]} has "
                     f"{label}={length[step]}",
                 )
 
 
-def match(document: Document) -> Matches:
-    """Pair the sends over each connection with its receives, in order; messages as they are sent.
+def match(document: Document) -> tuple[Int64, Int64]:
+    """The steps that send and receive each message: k-th sends with k-th receives of a connection.
 
     A GPU's messages are in the order of its thread blocks: of several that could go at once,
     simulators start the first.
@@ -141,22 +118,19 @@ def match(document: Document) -> Matches:
     receive, receive_key = _by_connection(
         document, RECEIVES, incoming, "receives from", blocks.receive
     )
-    short = min(len(send), len(receive))
-    differ = np.flatnonzero(send_key[:short] != receive_key[:short])
-    if len(differ) or len(send) != len(receive):
-        at = int(differ[0]) if len(differ) else short
-        send_first = at < len(send) and (at >= len(receive) or send_key[at] < receive_key[at])
-        step = int((send if send_first else receive)[at])
-        lacks = "no step receives it" if send_first else "no step sends it"
-        document.fail(document.place(step), f"has a message too many on its connection: {lacks}")
+    for key in np.setxor1d(send_key, receive_key, assume_unique=True)[:1]:
+        found, lacks = receive[receive_key == key], "no step sends it"
+        if not len(found):
+            found, lacks = send[send_key == key], "no step receives it"
+        document.fail_at(found[0], f"has a message too many on its connection: {lacks}")
     for at in np.flatnonzero(steps.count[send] != steps.count[receive])[:1]:
-        document.fail(
-            document.place(int(send[at])),
-            f"sends cnt={steps.count[send[at]]}, but {document.place(int(receive[at]))} receives "
+        document.fail_at(
+            send[at],
+            f"sends cnt={steps.count[send[at]]}, but {document.place(receive[at])} receives "
             f"cnt={steps.count[receive[at]]}",
         )
     order = np.argsort(send)
-    return Matches(send[order], receive[order])
+    return send[order], receive[order]
 
 
 def _connections(document: Document) -> tuple[Int64, Int64]:
@@ -194,8 +168,8 @@ def _by_connection(
     return found, key * (len(steps) + 1) + turn
 
 
-def waits(document: Document) -> Waits:
-    """Dependencies between steps, as a runtime sees them.
+def waits(document: Document) -> tuple[Int64, Int64]:
+    """Which step waits for the end of which, as a runtime sees it.
 
     A step is done for others when a step with hasdep at or after it is done; a nop hands its
     dependency on to the step that follows, which must have one too.
@@ -207,52 +181,44 @@ def waits(document: Document) -> Waits:
     gpu_last = np.searchsorted(blocks.gpu, blocks.gpu[owner], side="right")
     target = gpu_first + steps.dep_block[waiting]
     for at in np.flatnonzero(target >= gpu_last)[:1]:
-        document.fail(
-            document.place(int(waiting[at])),
+        document.fail_at(
+            waiting[at],
             f"waits for thread block {steps.dep_block[waiting[at]]}, which GPU "
             f"{blocks.gpu[owner[at]]} does not have",
         )
     ends = np.append(blocks.first, len(steps))[1:]
     number = steps.dep_step[waiting]
     for at in np.flatnonzero((number < 0) | (number >= (ends - blocks.first)[target]))[:1]:
-        document.fail(
-            document.place(int(waiting[at])),
+        document.fail_at(
+            waiting[at],
             f"waits for step {number[at]} of thread block {steps.dep_block[waiting[at]]}, which "
             f"has {(ends - blocks.first)[target[at]]} steps",
         )
-    after = _announced(document, waiting, blocks.first[target] + number, ends[target])
-    return Waits(_heirs(document, waiting), after)
-
-
-def _announced(document: Document, waiting: Int64, wanted: Int64, ends: Int64) -> Int64:
-    """The step that tells that a wanted step is done."""
-    steps = document.steps
-    tells = (steps.has_dep != 0) & (steps.type != Type.NOP)
-    following = np.append(np.flatnonzero(tells), len(steps))
-    after: Int64 = following[np.searchsorted(following, wanted)]
-    for at in np.flatnonzero(after >= ends)[:1]:
-        document.fail(
-            document.place(int(waiting[at])),
-            f"waits for {document.place(int(wanted[at]))}, but no step from there on has hasdep=1",
+    wanted = blocks.first[target] + number
+    after = _following((steps.has_dep != 0) & (steps.type != Type.NOP), wanted)
+    for at in np.flatnonzero(after >= ends[target])[:1]:
+        document.fail_at(
+            waiting[at],
+            f"waits for {document.place(wanted[at])}, but no step from there on has hasdep=1",
         )
-    return after
+    _check_nops(document)
+    return _following(steps.type != Type.NOP, waiting), after
 
 
-def _heirs(document: Document, waiting: Int64) -> Int64:
-    """The step that really waits: the next one that is no nop."""
+def _following(holds: Bool, steps: Int64) -> Int64:
+    """The first from each step on for which something holds; the number of steps if none does."""
+    found = np.append(np.flatnonzero(holds), len(holds))
+    following: Int64 = found[np.searchsorted(found, steps)]
+    return following
+
+
+def _check_nops(document: Document) -> None:
     steps = document.steps
     is_nop = steps.type == Type.NOP
     for step in np.flatnonzero(is_nop & (steps.dep_block < 0))[:1]:
-        document.fail(document.place(step), "is a nop that waits for nothing")
-    real = np.append(np.flatnonzero(~is_nop), len(steps))
+        document.fail_at(step, "is a nop that waits for nothing")
     nops = np.flatnonzero(is_nop)
-    heirs = real[np.searchsorted(real, nops)]
-    blocks = np.append(steps.block, -1)
-    deps = np.append(steps.dep_block, -1)
+    heirs = _following(~is_nop, nops)
+    blocks, deps = np.append(steps.block, -1), np.append(steps.dep_block, -1)
     for at in np.flatnonzero((blocks[heirs] != steps.block[nops]) | (deps[heirs] < 0))[:1]:
-        document.fail(
-            document.place(int(nops[at])),
-            "is a nop that is not followed by a step with a dependency",
-        )
-    found: Int64 = real[np.searchsorted(real, waiting)]
-    return found
+        document.fail_at(nops[at], "is a nop that is not followed by a step with a dependency")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +14,8 @@ Clock = NDArray[np.int32]
 Spot = tuple[int, int]  # a block and the position of a step in it
 
 
-@dataclass(frozen=True, eq=False)
-class Waits:
-    """Of one GPU: the steps that each step of each block waits for, and all those waited for."""
-
-    of: list[list[list[Spot]]]
-    awaited: set[Spot]
-
-
-def waits_of(blocks: list[Block], order: Order) -> Waits:
-    """The dependencies of one GPU's steps, without those that follow from others.
+def waits_of(blocks: list[Block], order: Order) -> list[list[list[Spot]]]:
+    """What each step of each block of a GPU waits for, without what follows from the rest.
 
     Every step knows how far each other block surely is when it starts: as far as the step before
     it knew, and as far as those knew for which it waits. Only what it does not know is a
@@ -53,8 +44,7 @@ def waits_of(blocks: list[Block], order: Order) -> Waits:
                 clock = np.maximum(clock, clocks[block][step])
                 clock[block] = step
         clocks[b][s] = clock
-    awaited = {spot for block in found for step in block for spot in step}
-    return Waits(found, awaited)
+    return found
 
 
 def _needed(

@@ -10,14 +10,14 @@ from weft.algorithm.cells import WHOLE
 from weft.algorithm.memory import Memory, lay_out
 from weft.documents import new_file
 from weft.errors import InputError, unknown_name
-from weft.formats.msccl.blocks import Block, assign_channels, blocks_of
+from weft.formats.msccl.blocks import Block, assign_channels
 from weft.formats.msccl.capacity import Messages, check_room
-from weft.formats.msccl.deadlock import Patience, take_apart
+from weft.formats.msccl.deadlock import running_blocks
 from weft.formats.msccl.dialects import DIALECTS, FEWER_PEERS, PROTOCOLS, Dialect
-from weft.formats.msccl.fusion import fusions_of, spread
+from weft.formats.msccl.fusion import spread
 from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
-from weft.formats.msccl.moves import Move, Order, add_dependencies, moves_of, order_of
+from weft.formats.msccl.moves import Move, Order, moves_of, order_of
 from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
 
 
@@ -47,20 +47,17 @@ def write(
     heading = heading_of(memory, dialect, protocol, name)
     check_room(memory, runtime, dialect)
     moves = moves_of(memory, runtime.count, algorithm.transfers)
-    order = order_of(moves)
-    dropped = add_dependencies(order, moves, memory.transfers)
+    order = order_of(moves, memory.transfers)
     together = merged(moves, order, runtime.count)
     if len(together) < len(moves):
-        moves = together
-        order = order_of(moves)
-        dropped = add_dependencies(order, moves, memory.transfers)
+        moves, order = together, order_of(together, memory.transfers)
     gpus, channels = _gpus(moves, order, len(memory.ranks), runtime)
     check_limits(gpus, runtime, dialect, memory, Messages.of(moves, len(gpus)))
     lines = [heading.start(channels)]
     for number, gpu in enumerate(gpus):
         lines += [heading.gpu(number, gpu.scratch), *texts(gpu), "  </gpu>"]
-    if dropped:
-        lines.append(f"  <!-- {dropped} waits for what ends on another GPU are left out -->")
+    if order.dropped:
+        lines.append(f"  <!-- {order.dropped} waits for what ends on another GPU are left out -->")
     new_file(path, "\n".join([*lines, "</algo>", ""]).encode())
 
 
@@ -89,7 +86,7 @@ def _gpus(
     found: list[Numbered] = []
     channels = 0
     while True:
-        blocks = _running(moves, order, spread(moves, lanes), dialect.blocks)
+        blocks = running_blocks(moves, order, spread(moves, lanes), dialect.blocks)
         if not assign_channels(blocks, dialect):
             if not found:
                 raise InputError(
@@ -108,13 +105,3 @@ def _gpus(
             return found, channels
         # With twice as many lanes, blocks are half as long at best.
         lanes = min(-(-lanes * steps // dialect.steps), dialect.channels)
-
-
-def _running(moves: list[Move], order: Order, lanes: list[int], most: int) -> list[Block]:
-    """Blocks with as many fused steps as can run to the end."""
-    fusions = fusions_of(moves, order, lanes)
-    patience = Patience()
-    while True:
-        blocks = blocks_of(moves, order, fusions, lanes, most)
-        if not take_apart(fusions, blocks, order, patience):
-            return blocks

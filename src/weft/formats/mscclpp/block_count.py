@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Transfers
 from weft.algorithm.memory import Memory, writers
 from weft.errors import InputError
 from weft.formats.mscclpp.executor import A_LANE, MAX_OPERATIONS
@@ -42,17 +41,10 @@ def room_for(memory: Memory, most_blocks: int, together: int, *, ports: bool) ->
 
 def beginning(memory: Memory, part: float) -> Memory:
     """The first rows only, and nothing of what they were told to wait for."""
-    rows, count = memory.transfers, int(len(memory.transfers) * part)
-    return replace(
-        memory,
-        transfers=Transfers(
-            rows.chunk[:count], rows.src[:count], rows.dst[:count], rows.reduce[:count]
-        ),
-        src_buffer=memory.src_buffer[:count],
-        src_slot=memory.src_slot[:count],
-        dst_buffer=memory.dst_buffer[:count],
-        dst_slot=memory.dst_slot[:count],
-    )
+    count = int(len(memory.transfers) * part)
+    names = ("src_buffer", "src_slot", "dst_buffer", "dst_slot")
+    columns = {name: getattr(memory, name)[:count] for name in names}
+    return replace(memory, transfers=memory.transfers.selected(np.arange(count)), **columns)
 
 
 def _operations(memory: Memory, causes: Int64, together: int, put: int) -> Int64:

@@ -7,8 +7,10 @@ deadlock: see ``docs/mscclpp.md``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +40,10 @@ class Step:
     Where thread blocks are short, it may be for several rows of a lane at once.
     """
 
-    rows: list[int]
     lane: Lane | None
-    sends: bool
-    acquires: list[int]
+    sends: bool = False
+    rows: list[int] = field(default_factory=list)
+    acquires: list[int] = field(default_factory=list)
     releases: list[int] = field(default_factory=list)
 
 
@@ -59,15 +61,15 @@ class Block:
 
 @dataclass(eq=False)
 class Lane:
-    """A channel and the thread blocks at its ends; numbers count those of a GPU and a type."""
+    """A channel and the thread blocks at its ends."""
 
     kind: str
     sender: Block
     receiver: Block
-    sender_number: int
-    receiver_number: int
     rows: list[int] = field(default_factory=list)
-    latest: list[Step] = field(default_factory=list)  # of sender and receiver
+    # Of sender and receiver: among a GPU's channels of that type, and the last step.
+    numbers: list[int] = field(default_factory=list)
+    latest: list[Step] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -121,33 +123,28 @@ def arrange(
             return arrangement.gpus, most_rows
 
 
+@dataclass(eq=False)
 class _Arrangement:
-    def __init__(
-        self,
-        memory: Memory,
-        hazards: Hazards,
-        kind_of: Callable[[int, int], str],
-        most_blocks: int,
-        streams: int,
-        together: int,
-    ) -> None:
-        self.src, self.dst = memory.transfers.src.tolist(), memory.transfers.dst.tolist()
-        self.src_buffer = memory.src_buffer.tolist()
-        self.hazards, self.kind_of = hazards, kind_of
-        self.most_blocks, self.streams, self.together = most_blocks, streams, together
+    memory: Memory
+    hazards: Hazards
+    kind_of: Callable[[int, int], str]
+    most_blocks: int
+    streams: int
+    together: int
+
+    def __post_init__(self) -> None:
+        rows = self.memory.transfers
+        self.src, self.dst = rows.src.tolist(), rows.dst.tolist()
+        self.src_buffer = self.memory.src_buffer.tolist()
         # A row may open two blocks of a GPU before it is seen that there are too many.
-        self.nothing = np.full(most_blocks + 2, -1, dtype=np.int32)
-        self.gpus = [Gpu() for _ in memory.ranks]
+        self.nothing = np.full(self.most_blocks + 2, -1, dtype=np.int32)
+        self.gpus = [Gpu() for _ in self.memory.ranks]
         self.open: dict[tuple[int, str, int], Block] = {}
         self.lanes: dict[tuple[int, int], Lane] = {}
         self.slots: dict[tuple[int, str], dict[int, int]] = {}  # of peers
-        self.fan: dict[int, int] = {}  # how many events wait for each
-        for events in hazards.before:
-            for event in events:
-                self.fan[event] = self.fan.get(event, 0) + 1
+        self.fan = Counter(chain.from_iterable(self.hazards.before))  # how many wait for each event
         # Of events that others wait for: block, place in it, and what it knew then.
         self.done: dict[int, tuple[Block, int, Clock]] = {}
-        self.step_of: dict[int, Step] = {}
 
     def run(self) -> int:
         """Arrange rows until a GPU has too many blocks; how many had room."""
@@ -155,35 +152,29 @@ class _Arrangement:
             if src == dst:
                 cost = self._keeping(2 * row + 1) + 2  # nop, copy or add
                 block = self._block((src, "local", src), cost)
-                self._take(2 * row + 1, block, self._new_step(block, None))
+                block.steps.append(Step(None))
+                self._take(2 * row + 1, block)
             elif not self._join(row, src, dst):
                 lane = self._lane(row, src, dst)
-                sender = self._new_step(lane.sender, lane, sends=True)
-                receiver = self._new_step(lane.receiver, lane)
-                lane.latest = [sender, receiver]
+                lane.latest = [Step(lane, sends=True), Step(lane)]
+                lane.sender.steps.append(lane.latest[0])
+                lane.receiver.steps.append(lane.latest[1])
                 self._take_both(row, lane)
             if max(len(self.gpus[gpu].blocks) for gpu in (src, dst)) > self.most_blocks:
                 return row
         return len(self.src)
 
-    @staticmethod
-    def _new_step(block: Block, lane: Lane | None, *, sends: bool = False) -> Step:
-        step = Step([], lane, sends, [])
-        block.steps.append(step)
-        return step
-
     def _take_both(self, row: int, lane: Lane) -> None:
         lane.rows.append(row)
-        self._take(2 * row, lane.sender, lane.latest[0])
-        self._take(2 * row + 1, lane.receiver, lane.latest[1])
+        self._take(2 * row, lane.sender)
+        self._take(2 * row + 1, lane.receiver)
 
-    def _take(self, event: int, block: Block, step: Step) -> None:
+    def _take(self, event: int, block: Block) -> None:
         """Let the last step of a block do an event too."""
-        step.rows.append(event // 2)
-        step.acquires += self._acquire(block, self.hazards.before[event])
+        block.steps[-1].rows.append(event // 2)
+        block.steps[-1].acquires += self._acquire(block, self.hazards.before[event])
         if event in self.fan:
             self.done[event] = (block, len(block.steps) - 1, block.known)
-            self.step_of[event] = step
 
     def _join(self, row: int, src: int, dst: int) -> bool:
         """Let a row go with the one before it on its lane, if it was ready when that one was."""
@@ -254,13 +245,11 @@ class _Arrangement:
         return lane
 
     def _new_lane(self, kind: str, sender: Block, receiver: Block) -> Lane:
-        numbers = []
+        lane = Lane(kind, sender, receiver)
         for block, peer in ((sender, receiver.gpu), (receiver, sender.gpu)):
             listed = self.gpus[block.gpu].channels.setdefault(kind, [])
-            numbers.append(len(listed))
+            lane.numbers.append(len(listed))
             listed.append(peer)
-        lane = Lane(kind, sender, receiver, numbers[0], numbers[1])
-        for block in (sender, receiver):
             block.lanes.append(lane)
             block.operations += A_LANE
         return lane
@@ -278,7 +267,7 @@ class _Arrangement:
                 continue
             numbers = self.gpus[block.gpu].semaphores
             semaphore = numbers.setdefault((other.number, block.number), len(numbers))
-            self.step_of[event].releases.append(semaphore)
+            other.steps[place].releases.append(semaphore)
             semaphores.append(semaphore)
             # A new one: others may hold on to what was known before.
             block.known = np.maximum(block.known, knew)

@@ -8,6 +8,7 @@ told what to move and does so later, in order.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -30,7 +31,10 @@ def words(where: Where) -> str:
 
 @dataclass(eq=False)
 class Events:
-    """Collects actions and events. Events without an action are negative until `program`."""
+    """Collects actions and events. Events without an action are negative until `program`.
+
+    The chains of all threads are also known by GPU.
+    """
 
     src: list[int] = field(default_factory=list)
     dst: list[int] = field(default_factory=list)
@@ -38,7 +42,7 @@ class Events:
     origins: list[Where] = field(default_factory=list)  # of actions
     others: list[Where] = field(default_factory=list)  # of events without one
     chains: list[list[int]] = field(default_factory=list)
-    threads: dict[int, list[list[int]]] = field(default_factory=dict)  # chains, by GPU
+    threads: defaultdict[int, list[list[int]]] = field(default_factory=lambda: defaultdict(list))
     edge_from: list[int] = field(default_factory=list)
     edge_to: list[int] = field(default_factory=list)
 
@@ -67,15 +71,17 @@ class Events:
         self.edge_from.append(first)
         self.edge_to.append(second)
 
-    def where(self, event: int) -> Where:
-        if event < 2 * len(self.src):
-            return self.origins[event // 2]
-        return self.others[event - 2 * len(self.src)]
+    def words(self, event: int) -> str:
+        """The operation of an event, numbered as here or as in the program."""
+        actions = 2 * len(self.src)
+        if 0 <= event < actions:
+            return words(self.origins[event // 2])
+        return words(self.others[event - actions if event >= 0 else -event - 1])
 
     def end(self, gpu: int) -> int:
         """An event after all that a GPU's thread blocks do."""
         end = self.event((gpu, -1, -1))
-        for line in self.threads.get(gpu, ()):
+        for line in self.threads[gpu]:
             self.order(line[-1], end)
         return end
 
@@ -115,7 +121,7 @@ class Threads:
     def _chain(self) -> list[int]:
         line: list[int] = []
         self._events.chains.append(line)
-        self._events.threads.setdefault(self._gpu, []).append(line)
+        self._events.threads[self._gpu].append(line)
         return line
 
     def move(self, actions: range) -> None:
@@ -143,33 +149,39 @@ class Threads:
         return event
 
 
-@dataclass(eq=False)
 class Meetings:
     """Signals and waits, releases and acquires, barriers and packets: who waits for whom."""
 
-    events: Events
-    signals: dict[Line, list[int]] = field(default_factory=dict)
-    waits: dict[Line, list[int]] = field(default_factory=dict)
-    releases: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    acquires: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    barriers: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
-    packets: dict[int, list[int]] = field(default_factory=dict)  # writes, by cell
-    readers: list[tuple[int, int]] = field(default_factory=list)  # of packets: cell, event
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.signals: defaultdict[Line, list[int]] = defaultdict(list)
+        self.waits: defaultdict[Line, list[int]] = defaultdict(list)
+        self.releases: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        self.acquires: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        # Of each barrier and thread block: events before and after it.
+        self.barriers: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = {}
+        self.packets: defaultdict[int, list[int]] = defaultdict(list)  # writes, by cell
+        self.readers: list[tuple[int, int]] = []  # of packets: cell, event
 
     def settle(self, initial: list[list[int]]) -> None:
         """Add the order they make; `initial` are the semaphores' first values, by GPU."""
         for line in {**self.signals, **self.waits}:
-            self._channel(line)
-        for key in {**self.releases, **self.acquires}:
-            self._semaphore(key, initial[key[0]][key[1]])
-        for barrier, blocks in self.barriers.items():
-            self._barrier(barrier, list(blocks.values()))
+            kind, source, target, which = line
+            signals, waits = self.signals[line], self.waits[line]
+            name = f"{kind} channel {which} from GPU {source} to GPU {target}"
+            self._pair(f"{name} is", ("signalled", signals), ("waited for", waits))
+            self._one_block(signals, f"signal on {name}")
+            self._one_block(waits, f"wait on {name}")
+        for gpu, number in {**self.releases, **self.acquires}:
+            releases, acquires = self.releases[gpu, number], self.acquires[gpu, number]
+            name, there = f"semaphore {number} of GPU {gpu}", initial[gpu][number]
+            self._pair(f"{name} is", ("released", releases), ("acquired", acquires), there)
+            self._one_block(acquires, f"acquire {name}, and which gets what is not sure")
+            self._one_block(releases, f"release {name}, and whose comes first is not sure")
+        for (gpu, number), blocks in self.barriers.items():
+            self._barrier(f"barrier {number} of GPU {gpu}", list(blocks.values()))
         for cell, event in self.readers:
             self._packet(cell, event)
-
-    def _words(self, event: int) -> str:
-        events = self.events
-        return words(events.others[-event - 1] if event < 0 else events.origins[event // 2])
 
     def _one_block(self, events: list[int], does: str) -> None:
         """A counter that two thread blocks use at once is in no order."""
@@ -179,44 +191,28 @@ class Meetings:
             if other[:2] != first[:2]:
                 raise InputError(f"{words(first)} and {words(other)} both {does}")
 
-    def _channel(self, line: Line) -> None:
-        """The k-th wait is for the k-th signal, and next time they must count alike again."""
-        kind, source, target, which = line
-        signals, waits = self.signals.get(line, []), self.waits.get(line, [])
-        name = f"{kind} channel {which} from GPU {source} to GPU {target}"
-        if len(signals) != len(waits):
-            some = self._words((signals or waits)[-1])
-            raise InputError(
-                f"{name} is signalled {len(signals)} times and waited for {len(waits)} times "
-                f"(last: {some})"
-            )
-        self._one_block(signals, f"signal on {name}")
-        self._one_block(waits, f"wait on {name}")
-        for signal, wait in zip(signals, waits, strict=True):
-            self.events.order(signal, wait)
+    def _pair(
+        self, name: str, given: tuple[str, list[int]], taken: tuple[str, list[int]], there: int = 0
+    ) -> None:
+        """The first take what was there; the k-th after them takes what the k-th gave.
 
-    def _semaphore(self, key: tuple[int, int], value: int) -> None:
-        """The first acquires take what was there; the k-th after them takes the k-th release."""
-        releases, acquires = self.releases.get(key, []), self.acquires.get(key, [])
-        name = f"semaphore {key[1]} of GPU {key[0]}"
-        if len(releases) != len(acquires):
-            some = self._words((releases or acquires)[-1])
+        Next time they must count alike again.
+        """
+        (gave, gives), (took, takes) = given, taken
+        if len(gives) != len(takes):
+            last = self.events.words((gives or takes)[-1])
             raise InputError(
-                f"{name} is released {len(releases)} times and acquired {len(acquires)} times "
-                f"(last: {some})"
+                f"{name} {gave} {len(gives)} times and {took} {len(takes)} times (last: {last})"
             )
-        self._one_block(acquires, f"acquire {name}, and which gets what is not sure")
-        self._one_block(releases, f"release {name}, and whose comes first is not sure")
-        for release, acquire in zip(releases, acquires[value:], strict=False):
-            self.events.order(release, acquire)
+        for give, take in zip(gives, takes[there:], strict=False):
+            self.events.order(give, take)
 
-    def _barrier(self, key: tuple[int, int], blocks: list[list[tuple[int, int]]]) -> None:
-        rounds = {len(block) for block in blocks}
-        if len(rounds) > 1:
-            few = min(blocks, key=len)[-1][0]
+    def _barrier(self, name: str, blocks: list[list[tuple[int, int]]]) -> None:
+        few = min(blocks, key=len)
+        if len(few) < max(map(len, blocks)):
             raise InputError(
-                f"barrier {key[1]} of GPU {key[0]} is not met equally often by all its thread "
-                f"blocks (last: {self._words(few)})"
+                f"{name} is not met equally often by all its thread blocks (last: "
+                f"{self.events.words(few[-1][0])})"
             )
         for meeting in zip(*blocks, strict=True):
             joint = self.events.event(self.events.others[-meeting[0][0] - 1])
@@ -226,10 +222,10 @@ class Meetings:
 
     def _packet(self, cell: int, event: int) -> None:
         """Packets are read when they are there; who writes them must be sure."""
-        writes = self.packets.get(cell, [])
+        writes = self.packets[cell]
         if not writes:
-            raise InputError(f"{self._words(event)} waits for packets that nothing writes")
+            raise InputError(f"{self.events.words(event)} waits for packets that nothing writes")
         if len(writes) > 1:
-            both = " and ".join(self._words(write) for write in writes[:2])
-            raise InputError(f"{both} both write packets that {self._words(event)} waits for")
+            first, second, reader = map(self.events.words, (*writes[:2], event))
+            raise InputError(f"{first} and {second} both write packets that {reader} waits for")
         self.events.order(writes[0], event)

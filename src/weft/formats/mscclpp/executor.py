@@ -28,6 +28,8 @@ ALIGNMENT = 16
 MEMORY, PORT = "memory", "port"
 
 BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
+SIDES = {"i": "input_chunks", "o": "output_chunks", "s": "scratch_chunks"}
+"""What a plan calls a buffer, and its length."""
 
 COLLECTIVES = {
     "all-gather": "allgather",

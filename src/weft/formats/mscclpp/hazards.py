@@ -9,8 +9,6 @@ from weft.algorithm.memory import Memory
 MOST_VISITS = 4096
 """A search that takes longer says no, which costs a scratch slot and nothing else."""
 
-Cell = tuple[int, int, int]
-
 
 @dataclass(frozen=True, eq=False)
 class Hazards:
@@ -47,15 +45,12 @@ class _Search:
         self.src: list[int] = rows.src.tolist()
         self.dst: list[int] = rows.dst.tolist()
         self.reduce = rows.reduce.tolist()
-        columns = (rows.src, memory.src_buffer, memory.src_slot)
-        self.sources: list[Cell] = list(zip(*(c.tolist() for c in columns), strict=True))
-        columns = (rows.dst, memory.dst_buffer, memory.dst_slot)
-        self.targets: list[Cell] = list(zip(*(c.tolist() for c in columns), strict=True))
+        self.sources, self.targets = (cells.tolist() for cells in memory.cells)
         self.offsets = None if rows.dep_offsets is None else rows.dep_offsets.tolist()
         self.deps = [] if rows.deps is None else rows.deps.tolist()
         count = len(rows)
-        self.writer: dict[Cell, int] = {}
-        self.readers: dict[Cell, list[int]] = {}
+        self.writer: dict[int, int] = {}  # of cells
+        self.readers: dict[int, list[int]] = {}
         self.causes: list[tuple[int, int]] = []  # rows whose data a row needs; -1: none
         self.found = Hazards([False] * count, [[] for _ in range(2 * count)], [False] * count)
 

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from weft.algorithm import Cells
+from weft.algorithm import Cells, Program
 from weft.errors import InputError, unknown_name
 from weft.formats.mscclpp.events import Events, Line, Meetings, Threads, Where, words
-from weft.formats.mscclpp.executor import BUFFERS, MAX_BARRIERS, MEMORY, PORT
-from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan
-from weft.formats.mscclpp.shapes import BY_PORT, KNOWN, MOVES, REFUSED, SIGNALS, WAITS, Shape
+from weft.formats.mscclpp.executor import BUFFERS, MAX_BARRIERS, MEMORY, PORT, SIDES
+from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan, RemoteBuffer
+from weft.formats.mscclpp.shapes import (
+    BY_PORT,
+    IN_SWITCH,
+    MOVES,
+    ON_CHANNELS,
+    OTHERS,
+    SIGNALS,
+    Shape,
+)
 from weft.formats.mscclpp.splitting import Cut
 from weft.quoting import brief, quoted
 
+T = TypeVar("T")
+
 
 class Interpreter:
-    """Reads the thread blocks of a plan."""
+    """Reads the thread blocks of a plan, as a program; raises InputError, which names the place."""
 
-    def __init__(self, plan: Plan, cells: Cells, cut: Cut) -> None:
-        self.plan, self.cut = plan, cut
-        # By letter and GPU: the cells of a buffer, and how many chunks it has.
+    def __init__(self, plan: Plan, cut: Cut, cells: Cells) -> None:
+        self.plan, self.cut, self.cells = plan, cut, cells
+        # The cells of each buffer, by letter and GPU.
         self.slots = {
             letter: [row.tolist() for row in cells.slots[buffer]]
             for buffer, letter in BUFFERS.items()
         }
-        sides = {"i": "input_chunks", "o": "output_chunks", "s": "scratch_chunks"}
-        self.lengths = {
-            letter: [getattr(gpu, side) for gpu in plan.gpus] for letter, side in sides.items()
-        }
         self.events = Events()
         self.meetings = Meetings(self.events)
         self.sum: str | None = None  # what the plan's sums are: sum, min or max
-
-    def run(self) -> None:
-        """Read everything; raises InputError, which names the place."""
-        for gpu in self.plan.gpus:
-            lines = _lines(gpu, len(self.plan.gpus))
+        for gpu in plan.gpus:
+            lines = _lines(gpu, len(plan.gpus))
             meeting = Counter(
                 number
                 for block in gpu.threadblocks
@@ -47,13 +50,35 @@ class Interpreter:
                 reader = _BlockReader(self, gpu, block, lines, meeting)
                 for number, operation in enumerate(block.ops):
                     reader.read(number, operation)
-        self.meetings.settle([[s.init_value for s in gpu.semaphores] for gpu in self.plan.gpus])
+        self.meetings.settle([[s.init_value for s in gpu.semaphores] for gpu in plan.gpus])
+
+    @property
+    def program(self) -> Program:
+        return self.events.program(self.cells)
+
+    def event(self, event: int) -> str:
+        return self.events.words(event)
+
+    def cell(self, cell: int) -> str:
+        gpu = int(self.cells.npu[cell])
+        for letter, slots in self.slots.items():
+            if cell in slots[gpu]:
+                return f"{letter}[{slots[gpu].index(cell) // self.cut.fineness}] of GPU {gpu}"
+        return f"a chunk of GPU {gpu}"
+
+
+def _chosen(known: Sequence[T], numbers: Sequence[int], what: str) -> list[T]:
+    """Those with some numbers of all that are known."""
+    for number in numbers:
+        if number >= len(known):
+            raise InputError(f"{what} {number} of {len(known)}")
+    return [known[number] for number in numbers]
 
 
 def _lines(gpu: GpuPlan, gpus: int) -> dict[str, list[Line]]:
     """The channels of a GPU, by type: the k-th to a peer is the peer's k-th to it."""
     lines: dict[str, list[Line]] = {MEMORY: [], PORT: []}
-    counts: dict[tuple[str, int], int] = {}
+    counts: Counter[tuple[str, int]] = Counter()
     for channel in gpu.channels:
         kind = channel.channel_type
         if kind == "switch":
@@ -63,9 +88,8 @@ def _lines(gpu: GpuPlan, gpus: int) -> dict[str, list[Line]]:
         for peer in channel.connected_to:
             if peer >= gpus or peer == gpu.id:
                 raise InputError(f"GPU {gpu.id}: a {kind} channel is connected to GPU {peer}")
-            which = counts.get((kind, peer), 0)
-            counts[kind, peer] = which + 1
-            lines[kind].append((kind, gpu.id, peer, which))
+            lines[kind].append((kind, gpu.id, peer, counts[kind, peer]))
+            counts[kind, peer] += 1
     return lines
 
 
@@ -80,8 +104,7 @@ class _BlockReader:
         lines: dict[str, list[Line]],
         meeting: Counter[int | None],
     ) -> None:
-        self.plan, self.cut = parent.plan, parent.cut
-        self.slots, self.lengths = parent.slots, parent.lengths
+        self.plan, self.cut, self.slots = parent.plan, parent.cut, parent.slots
         self.round: range | None = None  # which pieces a pipeline moves now
         self.events, self.meetings, self.parent = parent.events, parent.meetings, parent
         self.gpu, self.block, self.meeting = gpu, block, meeting
@@ -89,21 +112,16 @@ class _BlockReader:
         name = f"GPU {gpu.id}, thread block {block.id}"
         self.lines: dict[str, list[Line]] = {MEMORY: [], PORT: []}
         for entry in block.channels:
-            known = lines.get(entry.channel_type, [])
-            for number in entry.channel_ids if entry.channel_type in lines else ():
-                if number >= len(known):
-                    raise InputError(
-                        f"{name} uses {brief(entry.channel_type)} channel {number} of none"
-                    )
-                self.lines[entry.channel_type].append(known[number])
-        self.remote: dict[str, list[int]] = {}
+            kind, ids = entry.channel_type, entry.channel_ids
+            if kind in lines:
+                self.lines[kind] += _chosen(lines[kind], ids, f"{name} uses {kind} channel")
+        self.remote: defaultdict[str | None, list[RemoteBuffer]] = defaultdict(list)
         for refs in block.remote_buffer_refs:
-            for number in refs.remote_buffer_ids:
-                if number >= len(gpu.remote_buffers):
-                    raise InputError(f"{name} uses remote buffer {number}, which is not listed")
-                self.remote.setdefault(refs.access_channel_type, []).append(number)
+            self.remote[refs.access_channel_type] += _chosen(
+                gpu.remote_buffers, refs.remote_buffer_ids, f"{name} uses remote buffer"
+            )
         # What ports have been asked to do: event, by which thread, after which sync.
-        self.queued: dict[Line, list[tuple[int, int, int]]] = {}
+        self.queued: defaultdict[Line, list[tuple[int, int, int]]] = defaultdict(list)
         self.ports: dict[tuple[Line, int], list[int]] = {}  # chains, by line and thread
 
     def read(self, number: int, operation: Operation) -> None:
@@ -119,26 +137,26 @@ class _BlockReader:
             self.threads.together(where)
         elif name == "barrier":
             self._barrier(where, operation)
-        elif name in SIGNALS:
+        elif name in ON_CHANNELS:
             for thread, line in enumerate(self._channels(operation)):
-                self._signal(line, thread, self.threads.single(thread, where), where)
-        elif name in WAITS:
-            for thread, (kind, me, peer, which) in enumerate(self._channels(operation)):
                 event = self.threads.single(thread, where)
-                self.meetings.waits.setdefault((kind, peer, me, which), []).append(event)
-        elif name == "flush":
-            for thread, line in enumerate(self._channels(operation)):
-                self._flush(line, thread, self.threads.single(thread, where))
+                if name in SIGNALS:
+                    self._signal(line, thread, event, where)
+                elif name == "flush":
+                    self._flush(line, thread, event)
+                else:
+                    kind, me, peer, which = line
+                    self.meetings.waits[kind, peer, me, which].append(event)
         elif name in ("sem_acquire", "sem_release"):
             self._semaphores(where, operation)
         elif name == "pipeline":
             self._pipeline(where, operation)
-        elif name in REFUSED:
-            raise InputError(f"this operation {REFUSED[name]}, which Weft cannot express")
+        elif name in IN_SWITCH:
+            raise InputError("this operation works in a switch, which Weft cannot express")
         elif name in MOVES:
             self._moves(where, operation, MOVES[name])
         else:
-            raise unknown_name("operation", name[:20], [*KNOWN, *REFUSED])
+            raise unknown_name("operation", name[:20], [*MOVES, *ON_CHANNELS, *OTHERS, *IN_SWITCH])
 
     def _pipeline(self, where: Where, pipeline: Operation) -> None:
         """Its operations one after the other, for one round of all their data, then the next."""
@@ -173,23 +191,17 @@ class _BlockReader:
         held = self.meetings.acquires if acquires else self.meetings.releases
         if not operation.semaphore_ids:
             raise InputError("no semaphore_ids")
+        _chosen(self.gpu.semaphores, operation.semaphore_ids, "semaphore")
         for thread, number in enumerate(operation.semaphore_ids):
-            if number >= len(self.gpu.semaphores):
-                raise InputError(f"semaphore {number} of {len(self.gpu.semaphores)}")
-            event = self.threads.single(thread, where)
-            held.setdefault((self.gpu.id, number), []).append(event)
+            held[self.gpu.id, number].append(self.threads.single(thread, where))
 
     def _channels(self, operation: Operation) -> list[Line]:
         kind = operation.channel_type
         if kind not in self.lines:
             raise InputError(f"channel_type is {quoted(kind)}; expected memory or port")
-        mine = self.lines[kind]
         if not operation.channel_ids:
             raise InputError("no channel_ids")
-        for number in operation.channel_ids:
-            if number >= len(mine):
-                raise InputError(f"{kind} channel {number} of {len(mine)}")
-        return [mine[number] for number in operation.channel_ids]
+        return _chosen(self.lines[kind], operation.channel_ids, f"{kind} channel")
 
     def _signal(self, line: Line, thread: int, request: int, where: Where) -> None:
         """A port signals when it has done what it was asked for before."""
@@ -199,19 +211,19 @@ class _BlockReader:
             self.events.order(request, event)
             self._flush(line, thread, event)
             self._queue(line, thread, event)
-        self.meetings.signals.setdefault(line, []).append(event)
+        self.meetings.signals[line].append(event)
 
     def _queue(self, line: Line, thread: int, *events: int) -> None:
         """What a thread tells a port happens in that order."""
         if (line, thread) not in self.ports:
             self.events.chains.append(self.ports.setdefault((line, thread), []))
         self.ports[line, thread] += events
-        self.queued.setdefault(line, []).append((events[-1], thread, self.threads.last))
+        self.queued[line].append((events[-1], thread, self.threads.last))
 
     def _flush(self, line: Line, thread: int, event: int) -> None:
         """An event after all that a port was surely asked for before a thread comes to it."""
         later = []
-        for earlier, teller, sync in self.queued.get(line, ()):
+        for earlier, teller, sync in self.queued[line]:
             if teller == thread or sync != self.threads.last:
                 self.events.order(earlier, event)
             else:
@@ -223,13 +235,13 @@ class _BlockReader:
             raise InputError(
                 f"reduce_op is {quoted(operation.reduce_op)}; expected sum, min or max"
             )
-        if shape.adds and self.parent.sum not in (None, operation.reduce_op):
-            raise InputError(
-                f"reduce_op is {operation.reduce_op}, but {self.parent.sum} in operations before; "
-                "a collective has one"
-            )
         if shape.adds:
-            self.parent.sum = operation.reduce_op
+            before = self.parent.sum = self.parent.sum or operation.reduce_op
+            if before != operation.reduce_op:
+                raise InputError(
+                    f"reduce_op is {operation.reduce_op}, but {before} in operations before; a "
+                    "collective has one"
+                )
         sources = self._sides(operation, operation.src_buff, shape.sources, "source")
         targets = self._sides(operation, operation.dst_buff, shape.targets, "destination")
         if shape.adds:
@@ -298,11 +310,11 @@ class _BlockReader:
                 if ins[i].packets:
                     self.meetings.readers.append((held[i], 2 * action))
             if first.packets:
-                self.meetings.packets.setdefault(cell, []).append(2 * action + 1)
+                self.meetings.packets[cell].append(2 * action + 1)
             for target in further:
                 action = self.events.action(cell, target.cells[at], where)
                 if target.packets:
-                    self.meetings.packets.setdefault(target.cells[at], []).append(2 * action + 1)
+                    self.meetings.packets[target.cells[at]].append(2 * action + 1)
         return range(begin, len(self.events.src))
 
     def _sides(
@@ -328,12 +340,12 @@ class _BlockReader:
             raise InputError("must be of this GPU, with a type")
         else:
             gpu, buffer = self.gpu.id, place.type
-        if buffer not in self.lengths:
+        if buffer not in SIDES:
             raise InputError(f"has type {quoted(buffer)}; expected i, o or s")
         packets = kind in "LR"
         if packets and buffer != "s":
             raise InputError("has packets, which only scratch holds")
-        length = self.lengths[buffer][gpu]
+        length = getattr(self.plan.gpus[gpu], SIDES[buffer])
         if place.size == 0 or place.index + place.size > length:
             raise InputError(
                 f"is {buffer}[{place.index}:{place.index + place.size}] of GPU {gpu}, whose buffer "
@@ -345,10 +357,7 @@ class _BlockReader:
                 raise InputError("is of a group of thread blocks or of packets, in a pipeline")
             if self.round.start >= count:
                 raise InputError(f"has {place.size} chunks, fewer than its pipeline")
-            first, count = (
-                first + self.round.start,
-                min(count - self.round.start, len(self.round)),
-            )
+            first, count = first + self.round.start, min(count - self.round.start, len(self.round))
         elif operation.tbg_info is not None:
             part, parts = operation.tbg_info.tb_id, operation.tbg_info.tbg_size
             if part >= parts:
@@ -358,13 +367,13 @@ class _BlockReader:
 
     def _remote(self, operation: Operation, place: Place) -> tuple[int, str]:
         """GPU and type of a buffer of another GPU."""
-        mine = self.remote.get(operation.channel_type or "", [])
+        mine = self.remote[operation.channel_type]
         if place.buffer_id is None or place.buffer_id >= len(mine):
             raise InputError(
                 f"has buffer_id {place.buffer_id}; the thread block reaches {len(mine)} buffers by "
                 f"{brief(operation.channel_type)} channels"
             )
-        buffer = self.gpu.remote_buffers[mine[place.buffer_id]]
+        buffer = mine[place.buffer_id]
         if buffer.rank >= len(self.plan.gpus) or buffer.rank == self.gpu.id:
             raise InputError(f"is a buffer of GPU {buffer.rank}")
         return buffer.rank, buffer.type

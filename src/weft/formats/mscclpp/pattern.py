@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from weft.collective import PATTERNS, Collective, Move, all_reduce_of, custom
 from weft.collective.model import DEFAULT_ALIGNMENT
-from weft.documents import PlacedError
 from weft.errors import InputError, unknown_name
 from weft.formats.imported import Hints
 from weft.formats.mscclpp.executor import COLLECTIVES
@@ -20,25 +19,22 @@ NAMES = {**{theirs: ours for ours, theirs in COLLECTIVES.items()}, "sendrecv": "
 
 
 def collective_of(plan: Plan, hints: Hints, fineness: int) -> Collective:
-    """The collective of a plan whose chunks are cut in `fineness` parts; raises PlacedError."""
-    try:
-        group = _group(plan, hints)
-        if hints.moves is not None:
-            return _moves(plan, hints.moves, group, fineness)
-        kind = _kind(plan, hints)
-        shares, chunks = _shares(plan, kind, group)
-        size = _size(plan, hints, kind, max(shares) * chunks)
-        pieces = chunks * fineness
-        alignment = _alignment(size, max(shares) * pieces)
-        if kind == "all-reduce":
-            if pieces % len(group):
-                return all_reduce_of(group, size, pieces, alignment=alignment)
-            pieces //= len(group)
-        if hints.chunks not in (None, pieces):
-            raise InputError(f"the plan cuts a share in {pieces} chunks, not {hints.chunks}")
-        return Collective.of(kind, group, size, pieces, hints.root, alignment)
-    except InputError as error:
-        raise PlacedError(str(error), ["collective"]) from None
+    """The collective of a plan whose chunks are cut in `fineness` parts."""
+    group = _group(plan, hints)
+    if hints.moves is not None:
+        return _moves(plan, hints.moves, group, fineness)
+    kind = _kind(plan, hints)
+    shares, chunks = _shares(plan, kind, group)
+    size = _size(plan, hints, kind, max(shares) * chunks)
+    pieces = chunks * fineness
+    alignment = _alignment(size, max(shares) * pieces)
+    if kind == "all-reduce":
+        if pieces % len(group):
+            return all_reduce_of(group, size, pieces, alignment=alignment)
+        pieces //= len(group)
+    if hints.chunks not in (None, pieces):
+        raise InputError(f"the plan cuts a share in {pieces} chunks, not {hints.chunks}")
+    return Collective.of(kind, group, size, pieces, hints.root, alignment)
 
 
 def says_nothing(plan: Plan, hints: Hints) -> bool:

@@ -10,20 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Buffer, Cells, Linearized, Program, cells_of, linearize, place
+from weft.algorithm import Algorithm, Buffer, Cells, Linearized, cells_of, linearize
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective.slots import output_slots
-from weft.documents import Document, PlacedError, read_document
-from weft.errors import FormatError, InputError
+from weft.documents import Document, PlacedError, naming, read_document
+from weft.errors import FormatError
 from weft.formats.derivation import Buffers, derive
 from weft.formats.imported import Hints, Imported
 from weft.formats.mscclpp.events import words
-from weft.formats.mscclpp.executor import BUFFERS
+from weft.formats.mscclpp.executor import SIDES
 from weft.formats.mscclpp.operations import Interpreter
 from weft.formats.mscclpp.pattern import collective_of, says_nothing, unit_of
 from weft.formats.mscclpp.schema import Plan, parse
 from weft.formats.mscclpp.splitting import Cut, cut_of
-from weft.quoting import quoted
 
 MAX_BYTES = 128 << 20
 MAX_LOCATED = 1 << 20
@@ -39,13 +38,9 @@ def recognise(_path: Path, head: bytes) -> bool:
 def read(path: Path, hints: Hints) -> Imported:
     """Read a plan; raises FormatError."""
     with _no_collection():
-        plan = read_document(path, "plan", _checked)
-        try:
+        plan = read_document(path, "plan", _parsed, MAX_BYTES)
+        with naming(path):
             return _woven(plan, path, hints, cut_of(plan))
-        except PlacedError as error:
-            raise FormatError(f"{path}: {error.message}") from None
-        except InputError as error:
-            raise FormatError(f"{path}: {error}") from None
 
 
 @contextmanager
@@ -60,9 +55,9 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _checked(document: Document) -> Plan:
+def _parsed(document: Document) -> Plan:
     try:
-        return _parsed(document)
+        return parse(document)
     except PlacedError as error:
         if len(document.data) <= MAX_LOCATED or error.line is not None:
             raise
@@ -70,45 +65,25 @@ def _checked(document: Document) -> Plan:
         raise FormatError(f"{document.path}: {error.message}") from None
 
 
-def _parsed(document: Document) -> Plan:
-    if len(document.data) > MAX_BYTES:
-        raise PlacedError(f"the plan is larger than {MAX_BYTES >> 20} MiB, the most Weft reads")
-    plan = parse(document)
-    if plan.protocol not in ("Simple", "LL"):
-        raise PlacedError(
-            f"protocol is {quoted(plan.protocol)}; expected Simple or LL", ["protocol"]
-        )
-    return plan
-
-
 def _woven(plan: Plan, path: Path, hints: Hints, cut: Cut) -> Imported:
     inputs, outputs, scratch = (
-        [getattr(gpu, f"{side}_chunks") * cut.fineness for gpu in plan.gpus]
-        for side in ("input", "output", "scratch")
+        [getattr(gpu, side) * cut.fineness for gpu in plan.gpus] for side in SIDES.values()
     )
+    buffers = Buffers(inputs, outputs, scratch, plan.inplace)
     provenance: dict[str, str | int | float | bool] = {
         "format": "mscclpp",
         "plan": plan.name[:200],
     }
-    translate = partial(_Translation, plan, cut)
+    translate = partial(Interpreter, plan, cut)
     if says_nothing(plan, hints):
-        buffers = Buffers(inputs, outputs, scratch, plan.inplace)
         collective, translation = derive(buffers, unit_of(plan, hints, cut.fineness), translate)
         results = _named_results(translation.cells, len(plan.gpus))
         provenance["collective"] = "derived from what the plan does"
     else:
         collective = collective_of(plan, hints, cut.fineness)
-        cells = cells_of(
-            collective,
-            len(plan.gpus),
-            in_place=plan.inplace,
-            inputs=inputs,
-            outputs=outputs,
-            scratch=scratch,
-        )
-        translation = translate(cells)
+        translation = translate(cells_of(collective, len(plan.gpus), **vars(buffers)))
         counts = output_slots(collective.chunks, len(plan.gpus)).counts.tolist()
-        rows = cells.slots[Buffer.OUTPUT]
+        rows = translation.cells.slots[Buffer.OUTPUT]
         results = [row[:count].tolist() for row, count in zip(rows, counts, strict=True)]
     linear = _linearized(translation, results)
     algorithm = Algorithm((collective,), linear.transfers, provenance=provenance)
@@ -122,32 +97,7 @@ def _named_results(cells: Cells, gpus: int) -> list[list[int]]:
     return [np.flatnonzero(named & (cells.npu == gpu)).tolist() for gpu in range(gpus)]
 
 
-class _Translation:
-    """A plan as a program, and what it calls events and cells."""
-
-    def __init__(self, plan: Plan, cut: Cut, cells: Cells) -> None:
-        interpreter = Interpreter(plan, cells, cut)
-        interpreter.run()
-        self.events, self.cells = interpreter.events, cells
-        self._fineness = cut.fineness
-
-    @property
-    def program(self) -> Program:
-        return self.events.program(self.cells)
-
-    def event(self, event: int) -> str:
-        return words(self.events.where(event))
-
-    def cell(self, cell: int) -> str:
-        gpu = int(self.cells.npu[cell])
-        for buffer, letter in BUFFERS.items():
-            slots = self.cells.slots[buffer][gpu].tolist()
-            if cell in slots:
-                return f"{letter}[{slots.index(cell) // self._fineness}] of GPU {gpu}"
-        return f"a chunk of GPU {gpu}"
-
-
-def _linearized(translation: _Translation, results: list[list[int]]) -> Linearized:
+def _linearized(translation: Interpreter, results: list[list[int]]) -> Linearized:
     """The rows; raises unless results are where they belong, for sure, when thread blocks end.
 
     It is as if somebody read them then, each into a cell of its own.
@@ -164,13 +114,5 @@ def _linearized(translation: _Translation, results: list[list[int]]) -> Lineariz
             chain += (2 * action, 2 * action + 1)
             copies.append(gpu)
         events.chains.append(chain)
-    none = np.full(len(copies), -1, dtype=np.int32)
-    with_copies = Cells(
-        np.concatenate([cells.npu, np.array(copies, dtype=np.int32)]),
-        np.concatenate([cells.place, np.full(len(copies), place(Buffer.SCRATCH, 0), np.int32)]),
-        np.concatenate([cells.chunk, none]),
-        np.concatenate([cells.result, none]),
-        np.concatenate([cells.result_place, none]),
-        cells.slots,
-    )
+    with_copies = cells.with_scratch(copies, [0] * len(copies))
     return linearize(events.program(with_copies), translation, kept=actions)

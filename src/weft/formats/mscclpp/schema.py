@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from weft.documents import Document, PlacedError, Words, explain, load_json
+from weft.quoting import quoted
 
 # None of these can be in a circle, and plans have a million of them: `gc=False` saves the search.
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
@@ -148,6 +149,9 @@ def parse(document: Document) -> Plan:
     except (msgspec.DecodeError, RecursionError):
         load_json(document.data)  # says what is wrong with it
         raise
+    if plan.protocol not in ("Simple", "LL"):
+        protocol = quoted(plan.protocol)
+        raise PlacedError(f"protocol is {protocol}; expected Simple or LL", ["protocol"])
     if not plan.gpus:
         raise PlacedError("the plan has no GPUs", ["gpus"])
     for rank, gpu in enumerate(plan.gpus):

@@ -48,16 +48,7 @@ MOVES = {
     "recspkt": Shape("lL+", "lLR+", adds=True),
 }
 BY_PORT = frozenset({"put", "pws", "pwsf", "ppkt", "rppkt"})
-SIGNALS, WAITS = ("signal", "rlxsignal"), ("wait", "rlxwait")
-REFUSED = {
-    "glres": "works in a switch",
-    "glre": "works in a switch",
-    "gstore": "works in a switch",
-    "gstorepkt": "works in a switch",
-}
-KNOWN = (
-    *MOVES,
-    *SIGNALS,
-    *WAITS,
-    *("nop", "barrier", "flush", "sem_acquire", "sem_release", "pipeline"),
-)
+SIGNALS = ("signal", "rlxsignal")
+ON_CHANNELS = (*SIGNALS, "wait", "rlxwait", "flush")
+OTHERS = ("nop", "barrier", "sem_acquire", "sem_release", "pipeline")
+IN_SWITCH = ("glres", "glre", "gstore", "gstorepkt")

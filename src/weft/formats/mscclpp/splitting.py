@@ -42,9 +42,7 @@ def cut_of(plan: Plan) -> Cut:
     for gpu in plan.gpus:
         for block in gpu.threadblocks:
             for operation in block.operations():
-                for place in operation.src_buff:
-                    used += place.size
-                for place in operation.dst_buff:
+                for place in operation.src_buff + operation.dst_buff:
                     used += place.size
                 if operation.tbg_info is not None:
                     groups.add(max(operation.tbg_info.tbg_size, 1))

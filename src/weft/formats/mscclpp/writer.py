@@ -27,6 +27,7 @@ from weft.formats.mscclpp.executor import (
     MAX_SEMAPHORES_AN_OPERATION,
     MEMORY,
     PORT,
+    SIDES,
 )
 from weft.formats.mscclpp.hazards import Hazards, find_hazards
 from weft.quoting import quoted
@@ -93,13 +94,12 @@ def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Re
     npus = memory.ranks.tolist()
 
     def kind_of(one: int, other: int) -> str:
-        if gpus_per_node is None:
-            return MEMORY
-        return MEMORY if npus[one] // gpus_per_node == npus[other] // gpus_per_node else PORT
+        near = gpus_per_node is None or npus[one] // gpus_per_node == npus[other] // gpus_per_node
+        return MEMORY if near else PORT
 
     hazards, gpus = _arranged(memory, kind_of, thread_blocks, ports=gpus_per_node is not None)
     relays = len(memory.ranks) > memory.collective.ranks
-    kind = COLLECTIVES.get(memory.collective.kind, "custom")
+    kind = "custom" if relays else COLLECTIVES.get(memory.collective.kind, "custom")
     # All give buffers of the same size, even who only relays: from it they tell a chunk's size.
     chunks = {
         "input_chunks": max(int(memory.inputs.max()), 1),
@@ -107,7 +107,7 @@ def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Re
     }
     plan = _Plan(memory, hazards)
     return {
-        "collective": "custom" if relays else kind,
+        "collective": kind,
         "protocol": "Simple",
         "inplace": memory.in_place,
         "reuse_resources": False,
@@ -224,11 +224,8 @@ class _Writer:
     def _consent(self) -> None:
         """Tell the senders that this GPU's buffers may be written."""
         for kind in (MEMORY, PORT):
-            ids = [
-                self._channel(lane)
-                for lane in self.block.lanes
-                if lane.kind == kind and lane.receiver is self.block
-            ]
+            lanes = [lane for lane in self.block.lanes if lane.receiver is self.block]
+            ids = [self._channel(lane) for lane in lanes if lane.kind == kind]
             for at in range(0, len(ids), MAX_CHANNELS_AN_OPERATION):
                 self._signal(kind, ids[at : at + MAX_CHANNELS_AN_OPERATION])
 
@@ -266,20 +263,16 @@ class _Writer:
         """Copy to a row's target, or add to it, on this GPU."""
         self._together()
         target, moved = self._place(self.plan.target[row], row), self._place(source, row)
+        record: Record = {"name": "copy", "src_buff": [moved], "dst_buff": [target]}
         if self.plan.reduce[row]:
-            both = [target, moved]
-            self._data({"name": "re", "src_buff": both, "dst_buff": [target], "reduce_op": "sum"})
-        else:
-            self._data({"name": "copy", "src_buff": [moved], "dst_buff": [target]})
+            record |= {"name": "re", "src_buff": [target, moved], "reduce_op": "sum"}
+        self.ops.append(record)
+        self.apart = True
 
     def _together(self) -> None:
         if self.apart:
             self.ops.append({"name": "nop"})
             self.apart = False
-
-    def _data(self, record: Record) -> None:
-        self.ops.append(record)
-        self.apart = True
 
     def _wait(self, kind: str, channel: int) -> None:
         self.ops.append({"name": "wait", "channel_ids": [channel], "channel_type": kind})
@@ -309,8 +302,7 @@ class _Writer:
     def _channel(self, lane: Lane) -> int:
         """The number of a lane's channel in this thread block."""
         ids = self.channels.setdefault(lane.kind, {})
-        mine = lane.sender_number if lane.sender is self.block else lane.receiver_number
-        return ids.setdefault(mine, len(ids))
+        return ids.setdefault(lane.numbers[lane.receiver is self.block], len(ids))
 
     def _buffer(self, peer: int, buffer: str, kind: str) -> int:
         """The number of a peer's buffer in this thread block."""
@@ -328,10 +320,9 @@ def _sizes(plan: Record, least: int, most: int | None, max_offset: int) -> tuple
     """For which message sizes the plan is right: offsets must fit."""
     if not 1 <= max_offset <= MAX_OFFSET:
         raise InputError(f"offsets below {max_offset} B; expected 1 to {MAX_OFFSET}")
-    gpu = plan["gpus"][0]
-    largest = max(gpu["input_chunks"], gpu["output_chunks"])
-    largest = max(largest, *(gpu["scratch_chunks"] for gpu in plan["gpus"]))
-    message = gpu["output_chunks" if plan["collective"] == "allgather" else "input_chunks"]
+    largest = max(gpu[side] for gpu in plan["gpus"] for side in SIDES.values())
+    side = "output_chunks" if plan["collective"] == "allgather" else "input_chunks"
+    message = plan["gpus"][0][side]
     limit = (max_offset - 1) // (largest * ALIGNMENT) * ALIGNMENT * message
     if limit == 0:
         raise InputError(
@@ -353,10 +344,10 @@ def _check_whole(memory: Memory) -> None:
     collective = memory.collective
     if collective.parts is not None and not collective.pattern.any_cut:
         return
-    if collective.parts is None:
-        wanted = collective.pattern.shares(collective.ranks) * collective.chunks_per_share
-    else:
-        wanted = len(collective.parts) * collective.chunks_per_share
+    shares = collective.pattern.shares(collective.ranks)
+    if collective.parts is not None:
+        shares = len(collective.parts)
+    wanted = shares * collective.chunks_per_share
     if wanted * collective.alignment > collective.size:
         raise InputError(
             f"{collective.kind} of {collective.size} B may have empty chunks; synthesize it for "
