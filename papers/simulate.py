@@ -10,10 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from weft.formats.chakra._columns import planned
+
 from papers.convert import quickest, ring
 from papers.report import Row, Setup, one_table
 from weft import _core
-from weft.formats.chakra._columns import planned
 
 MEASURED_S = {("all-gather", 512): 26, ("all-reduce", 256): 23}
 # What the kernel says of the process itself: getrusage also counts the one that started it.

@@ -140,7 +140,7 @@ def group_collectives(
     relay: bool = True,
     kinds: Sequence[str] = tuple(PATTERNS),
 ) -> Collective:
-    """Any pattern, told or named, among any group of a network's NPUs."""
+    """Any pattern, listed or named, among any group of a network's NPUs."""
     members = network.members.tolist()
     group = draw(st.lists(st.sampled_from(members), min_size=1, max_size=8, unique=True))
     n = len(group)

@@ -98,8 +98,8 @@ def test_names_of_methods_stay_names(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_verify_on_a_network(tmp_path: Path) -> None:
     ring(tmp_path, "ring.csv")
-    told = ["--collective", "all-reduce", "--size", str(SIZE), "--chunks", "2"]
-    done = run("verify", "ring.csv", *told, "--topology", "mesh:2x4", cwd=tmp_path)
+    given = ["--collective", "all-reduce", "--size", str(SIZE), "--chunks", "2"]
+    done = run("verify", "ring.csv", *given, "--topology", "mesh:2x4", cwd=tmp_path)
     assert done.stdout == "ring.csv: verified on mesh:2x4\n"
-    said = refused("verify", "ring.csv", *told, "--topology", "ring:4", cwd=tmp_path)
+    said = refused("verify", "ring.csv", *given, "--topology", "ring:4", cwd=tmp_path)
     assert "names NPU 4, which ring:4 does not have" in said

@@ -5,7 +5,7 @@
 #include "bindings/values.h"
 #include "bounds/capacity.h"
 #include "bounds/cuts.h"
-#include "bounds/leads.h"
+#include "bounds/hop_overheads.h"
 
 namespace weft::bindings {
 namespace {
@@ -17,7 +17,7 @@ using BoundClasses = Value<ChunkClasses, Column<std::int32_t>, Column<std::int32
 // A set of links. Neighbours that are alike are counted together: builders number links of one kind
 // in a row, and a large network has millions of them.
 struct Capacity {
-    std::vector<Gate> gates;
+    std::vector<LinkClass> link_classes;
 
     Capacity(const Column<std::int64_t>& opens, const Column<std::int64_t>& first,
              const Column<std::int64_t>& bandwidth, const Maybe<std::int64_t>& gap,
@@ -31,9 +31,9 @@ struct Capacity {
         };
         for (std::size_t i = 0; i < first.size(); ++i) {
             if (i > 0 && as_before(i))
-                ++gates.back().alike;
+                ++link_classes.back().alike;
             else
-                gates.push_back({opens(i), first(i), gaps(i), overheads(i), bandwidth(i)});
+                link_classes.push_back({opens(i), first(i), gaps(i), overheads(i), bandwidth(i)});
         }
     }
 };
@@ -51,28 +51,32 @@ void bind_capacity(nb::module_& module) {
         .def(
             "time_for_chunks",
             [](const Capacity& self, std::int64_t chunks, double bytes, std::int64_t largest) {
-                return time_for_chunks(self.gates, {chunks, bytes, largest});
+                return time_for_chunks(self.link_classes, {chunks, bytes, largest});
             },
             "chunks"_a, "bytes"_a, "largest"_a)
         .def(
             "time_for_bytes",
-            [](const Capacity& self, double bytes) { return time_for_bytes(self.gates, bytes); },
+            [](const Capacity& self, double bytes) {
+                return time_for_bytes(self.link_classes, bytes);
+            },
             "bytes"_a)
         .def(
             "time_for_weight",
-            [](const Capacity& self, double needed) { return time_for_weight(self.gates, needed); },
+            [](const Capacity& self, double needed) {
+                return time_for_weight(self.link_classes, needed);
+            },
             "needed"_a);
 }
 
 void bind(nb::module_& module) {
     bind_capacity(module);
     module.def(
-        "leads",
+        "hop_overheads",
         [](const Network& network, CostModel cost) {
-            auto found = find_leads(network, cost);
+            auto found = find_hop_overheads(network, cost);
             return give_all(std::move(found.once), std::move(found.across));
         },
-        "network"_a, "cost"_a, "Once and across: see ``cpp/bounds/leads.h``.");
+        "network"_a, "cost"_a, "Once and across: see ``cpp/bounds/hop_overheads.h``.");
     module.def(
         "soonest",
         [](const Network& network, CostModel cost, std::int64_t bytes, std::int32_t from,

@@ -29,7 +29,7 @@ void bind(nb::module_& module) {
                 new (self) BoundRecord{{log, view(offsets), slot, count}, offsets};
             },
             "log"_a, "offsets"_a, "slot"_a, "count"_a, nb::keep_alive<1, 2>());
-    BoundParts::bind(module, "RoundParts", "bytes", "owner", "present", "twinned");
+    BoundParts::bind(module, "RoundParts", "bytes", "owner", "present", "has_reverse");
     module.def(
         "judge_rounds",
         [](const Network& network, CostModel cost, const BoundRecord& record,

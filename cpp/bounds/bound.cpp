@@ -4,7 +4,7 @@
 #include <map>
 
 #include "bounds/capacity.h"
-#include "bounds/leads.h"
+#include "bounds/hop_overheads.h"
 
 namespace weft {
 namespace {
@@ -35,7 +35,8 @@ bool only(std::span<const std::int32_t> set, std::int32_t npu) {
 class NodeBounds {
   public:
     NodeBounds(const Network& network, CostModel cost, const ChunkClasses& classes)
-        : net_(network), cost_(cost), classes_(classes), leads_(find_leads(network, cost)),
+        : net_(network), cost_(cost), classes_(classes),
+          overheads_(find_hop_overheads(network, cost)),
           loads_(2 * static_cast<std::size_t>(network.npus)) {
         find_loads();
     }
@@ -118,18 +119,19 @@ class NodeBounds {
         return result;
     }
 
-    // The links of an NPU's side as gates for chunks of `bytes` from at least `away`.
-    std::vector<Gate> gates(std::int32_t npu, bool ingress, std::int64_t bytes, ps away) const {
+    // The links of an NPU's side as links for chunks of `bytes` from at least `away`.
+    std::vector<LinkClass> link_classes(std::int32_t npu, bool ingress, std::int64_t bytes,
+                                        ps away) const {
         const auto links = (ingress ? net_.in : net_.out)[npu];
-        std::vector<Gate> result;
+        std::vector<LinkClass> result;
         result.reserve(links.size());
         for (auto link : links) {
             const auto bandwidth = net_.speed[link].bandwidth;
             const auto latency = net_.speed[link].latency;
             const ps held = serialization(bytes, bandwidth) + (cost_.blocking ? latency : 0);
-            const ps opens = held + (ingress ? leads_.once : leads_.out_of)[link];
-            ps first = held + (ingress ? leads_.across : leads_.out_of)[link];
-            if (!ingress || leads_.steady[link]) first = std::max(first, away);
+            const ps opens = held + (ingress ? overheads_.once : overheads_.out_of)[link];
+            ps first = held + (ingress ? overheads_.across : overheads_.out_of)[link];
+            if (!ingress || overheads_.steady[link]) first = std::max(first, away);
             result.push_back({opens, first, held, cost_.blocking ? latency : 0, bandwidth});
         }
         return result;
@@ -148,17 +150,18 @@ class NodeBounds {
     // Most NPUs of large networks look like some other: what these prove is looked up.
     ps consider_plain(std::int32_t npu, bool ingress) {
         const auto& side = load(npu, ingress);
-        const auto fluid = gates(npu, ingress, 0, 0);
+        const auto fluid = link_classes(npu, ingress, 0, 0);
         std::vector<ps> key;
         key.reserve(3 + 4 * fluid.size());
         key.insert(key.end(), {ingress, side.chunks, side.bytes});
-        for (const auto& gate : fluid)
-            key.insert(key.end(), {gate.opens, gate.first, gate.gap, gate.bandwidth});
+        for (const auto& link_class : fluid)
+            key.insert(key.end(),
+                       {link_class.opens, link_class.first, link_class.gap, link_class.bandwidth});
         const auto [known, fresh] = plain_.try_emplace(std::move(key), 0);
         if (!fresh) return known->second;
         const ps any = time_for_bytes(fluid, static_cast<double>(side.bytes));
         const ps counted =
-            time_for_chunks(gates(npu, ingress, classes_.smallest, 0), crossing(side));
+            time_for_chunks(link_classes(npu, ingress, classes_.smallest, 0), crossing(side));
         const ps whole = std::max({any, counted, exact_bytes(side, fluid)});
         keep(whole, any, kind_of(ingress));
         return known->second = whole;
@@ -170,13 +173,13 @@ class NodeBounds {
 
     // Chunks differ by some bytes where sizes do not divide, and the count above takes them all
     // for the smallest. Here every byte counts, and with each chunk the α that holds its link
-    // (`gap` of the fluid gates; 0 if α does not block), on the link where that costs least.
-    static ps exact_bytes(const Load& side, std::vector<Gate> fluid) {
+    // (`gap` of the fluid links; 0 if α does not block), on the link where that costs least.
+    static ps exact_bytes(const Load& side, std::vector<LinkClass> fluid) {
         double overhead = fluid.empty() ? 0 : 1e300;
-        for (auto& gate : fluid) {
-            overhead = std::min(overhead, static_cast<double>(gate.gap) * 1e-12 *
-                                              static_cast<double>(gate.bandwidth));
-            gate.first -= gate.gap;
+        for (auto& link_class : fluid) {
+            overhead = std::min(overhead, static_cast<double>(link_class.gap) * 1e-12 *
+                                              static_cast<double>(link_class.bandwidth));
+            link_class.first -= link_class.gap;
         }
         return time_for_bytes(
             fluid, static_cast<double>(side.bytes) + overhead * static_cast<double>(side.chunks));
@@ -199,11 +202,11 @@ class NodeBounds {
         if (path == never) return keep(never, never, BoundKind::path);
         ps whole = 0, any = 0;
         for_some(rings, [&](ps away, const Load& rest) {
-            const auto at = gates(npu, ingress, classes_.smallest, away);
+            const auto at = link_classes(npu, ingress, classes_.smallest, away);
             whole = std::max({whole, away, time_for_chunks(at, crossing(rest))});
         });
         for_some(rings_around(npu, ingress, 0, mine), [&](ps away, const Load& rest) {
-            const auto at = gates(npu, ingress, 0, away);
+            const auto at = link_classes(npu, ingress, 0, away);
             any = std::max({any, away, time_for_bytes(at, static_cast<double>(rest.bytes))});
         });
         keep(std::max(whole, any), any, kind_of(ingress));
@@ -239,9 +242,9 @@ class NodeBounds {
     const Network& net_;
     const CostModel cost_;
     const ChunkClasses& classes_;
-    const Leads leads_;
+    const HopOverheads overheads_;
     std::vector<Load> loads_;
-    std::map<std::vector<ps>, ps> plain_;  // by what a side has to move, and its gates
+    std::map<std::vector<ps>, ps> plain_;  // by what a side has to move, and its links
     NodeBound best_;
 };
 

@@ -11,7 +11,7 @@ namespace weft {
 // Links of one kind: nothing is across one before it `opens`. From then on, as if the first of the
 // smallest chunks were across at `first`, and another every `gap`, of which `overhead` is α and
 // not bytes.
-struct Gate {
+struct LinkClass {
     ps opens;
     ps first;
     ps gap;
@@ -27,18 +27,18 @@ struct Crossing {
     std::int64_t largest;
 };
 
-// The smallest T by which whole chunks can have crossed. A gate lets c = floor((T - first) / gap)
+// The smallest T by which whole chunks can have crossed. A link lets c = floor((T - first) / gap)
 // + 1 of the smallest through, so no more chunks; and no more bytes than c of the largest, nor
 // than there is time for besides c overheads.
-ps time_for_chunks(std::span<const Gate> gates, const Crossing& crossing);
+ps time_for_chunks(std::span<const LinkClass> link_classes, const Crossing& crossing);
 
-// The same for bytes that may be cut at will: no byte crosses a gate before its `first`, which
+// The same for bytes that may be cut at will: no byte crosses a link before its `first`, which
 // is then α alone. Rounded down, so that it stays a bound.
-ps time_for_bytes(std::span<const Gate> gates, double bytes);
+ps time_for_bytes(std::span<const LinkClass> link_classes, double bytes);
 
-// The smallest T by which the gates can have let so many through that these, each weighed with its
-// gate's weight, make up `needed`. Of a gate `opens`, `first` and `gap` count, and its weight is in
+// The smallest T by which the links can have let so many through that these, each weighed with its
+// link's weight, make up `needed`. Of a link `opens`, `first` and `gap` count, and its weight is in
 // the place of `bandwidth`.
-ps time_for_weight(std::span<const Gate> gates, double needed);
+ps time_for_weight(std::span<const LinkClass> link_classes, double needed);
 
 }  // namespace weft

@@ -12,7 +12,7 @@ namespace weft {
 
 // What goes from one node to another: the rows of source s are offsets[s] .. offsets[s + 1] - 1.
 struct Flows {
-    std::span<const std::int64_t> offsets;  // one a node, and the end
+    std::span<const std::int64_t> offsets;  // one per node, and the end
     std::span<const std::int32_t> dst;
     std::span<const std::int64_t> amount;  // bytes or chunks
 };

@@ -17,7 +17,7 @@ struct Claim {
     bool timed = false;  // route, start and end are there, and so is `timing`
     Chunks chunks;
     const Timing* timing = nullptr;
-    std::span<const std::uint8_t> removed;  // one an NPU; empty if none is
+    std::span<const std::uint8_t> removed;  // one per NPU; empty if none is
 
     std::int64_t row_count() const { return static_cast<std::int64_t>(rows.size()); }
     bool has_places() const { return !rows.src_place.empty() || !rows.dst_place.empty(); }

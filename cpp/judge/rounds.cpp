@@ -70,14 +70,14 @@ std::optional<RoundViolation> check_shape(const RoundClaim& claim, LogReader& lo
 
 std::optional<RoundViolation> check_twins(const RoundClaim& claim, LogReader& log) {
     std::vector<std::uint64_t> lone(log.words());
-    for (std::size_t link = 0; link < claim.twinned.size(); ++link)
-        lone[link / 64] |= std::uint64_t{!claim.twinned[link]} << link % 64;
+    for (std::size_t link = 0; link < claim.has_reverse.size(); ++link)
+        lone[link / 64] |= std::uint64_t{!claim.has_reverse[link]} << link % 64;
     std::optional<RoundViolation> wrong;
     for (std::int64_t r = 0; r < claim.rounds() && !wrong; ++r)
         log.each_word(r, [&](std::int64_t w, std::uint64_t word) {
             const auto bits = word & lone[w];
             if (bits && !wrong)
-                wrong = RoundViolation{RoundCode::no_twin, r,
+                wrong = RoundViolation{RoundCode::no_reverse, r,
                                        static_cast<std::int32_t>(64 * w + std::countr_zero(bits))};
         });
     return wrong;

@@ -28,7 +28,8 @@ struct RoundParts {
     std::span<const std::int64_t> bytes;    // of each chunk
     std::span<const std::int32_t> owner;    // of each chunk; -1: whoever sends it first
     std::span<const std::uint8_t> present;  // of each NPU
-    std::span<const std::uint8_t> twinned;  // of each link, if there are sums: its twin is its own
+    std::span<const std::uint8_t>
+        has_reverse;  // of each link, if there are sums: its reverse is its own
 
     std::int32_t chunks() const { return static_cast<std::int32_t>(bytes.size()); }
 };
@@ -47,7 +48,7 @@ enum class RoundCode {
     length,          // round; other: bytes it should have
     beyond,          // round: a bit is set that is no link's
     count,           // other: entries there are
-    no_twin,         // round, link: nothing leads back
+    no_reverse,      // round, link: nothing leads back
     chunk_range,     // round, link; chunk: the number
     link_taken,      // round, link, chunk: who takes it, at time; other: who holds it, until then
     never_held,      // round, link, chunk, npu: sent at time, never there

@@ -131,7 +131,7 @@ class Weaver {
         find_wishes();
     }
 
-    Woven run(const std::vector<std::int64_t>& sequence) {
+    Linearized run(const std::vector<std::int64_t>& sequence) {
         for (const auto event : sequence) {
             if (event >= 2 * program_.actions()) continue;
             const auto action = event / 2;
@@ -301,14 +301,14 @@ class Weaver {
     std::vector<std::size_t> wishes_;                  // edges, by the action that waits
     std::vector<std::array<std::int64_t, 2>> causes_;  // rows whose data each row needs
     std::vector<std::int64_t> stack_;
-    Woven woven_;
+    Linearized woven_;
 };
 
 }  // namespace
 
-Woven weave(const Program& program) {
+Linearized linearize(const Program& program) {
     Order order(program.events, program.actions(), program.chains, program.edges);
-    Woven failed;
+    Linearized failed;
     if (order.has_cycle()) {
         failed.fault = {Wrong::cycle, order.cycle(), -1};
         return failed;

@@ -43,7 +43,7 @@ struct Fault {
     std::int32_t cell = -1;
 };
 
-struct Woven {
+struct Linearized {
     std::vector<std::int32_t> chunk, src, dst, src_place, dst_place;
     std::vector<std::uint8_t> reduce;
     std::vector<std::int64_t> action;  // of each row; -1: it says what a result was lost to
@@ -52,6 +52,6 @@ struct Woven {
     Fault fault;
 };
 
-Woven weave(const Program& program);
+Linearized linearize(const Program& program);
 
 }  // namespace weft::program

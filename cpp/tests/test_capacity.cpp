@@ -9,19 +9,20 @@ using namespace weft;
 namespace {
 
 // One chunk at 100, another every 50: 10 bytes each at 10^12 / 5 bytes per second.
-const Gate gate{.opens = 50, .first = 100, .gap = 50, .overhead = 0, .bandwidth = 200'000'000'000};
+const LinkClass link_class{
+    .opens = 50, .first = 100, .gap = 50, .overhead = 0, .bandwidth = 200'000'000'000};
 
 }  // namespace
 
 TEST_CASE("whole chunks cross one after the other") {
-    const std::vector<Gate> gates{gate};
-    CHECK(time_for_chunks(gates, {1, 10, 10}) == 100);
-    CHECK(time_for_chunks(gates, {4, 40, 10}) == 250);
+    const std::vector<LinkClass> link_classes{link_class};
+    CHECK(time_for_chunks(link_classes, {1, 10, 10}) == 100);
+    CHECK(time_for_chunks(link_classes, {4, 40, 10}) == 250);
 }
 
 TEST_CASE("links alike count as many") {
-    std::vector<Gate> two{gate, gate};
-    std::vector<Gate> alike{gate};
+    std::vector<LinkClass> two{link_class, link_class};
+    std::vector<LinkClass> alike{link_class};
     alike[0].alike = 2;
     for (const std::int64_t chunks : {1, 2, 3, 7})
         CHECK(time_for_chunks(two, {chunks, 10.0 * chunks, 10}) ==
@@ -30,10 +31,10 @@ TEST_CASE("links alike count as many") {
 }
 
 TEST_CASE("bytes that may be cut at will take no longer than whole chunks") {
-    const std::vector<Gate> gates{gate};
-    std::vector<Gate> opened{gate};
+    const std::vector<LinkClass> link_classes{link_class};
+    std::vector<LinkClass> opened{link_class};
     opened[0].first = 50;  // latency alone
     for (const std::int64_t chunks : {1, 5, 100})
         CHECK(time_for_bytes(opened, 10.0 * chunks) <=
-              time_for_chunks(gates, {chunks, 10.0 * chunks, 10}));
+              time_for_chunks(link_classes, {chunks, 10.0 * chunks, 10}));
 }

@@ -21,7 +21,7 @@ struct Pace {
     std::int32_t pieces = 0;                                 // total_chunk_cnt
 };
 
-// Makes the nodes of one rank after the other; takes 8 bytes a row besides the table.
+// Makes the nodes of one rank after the other; takes 8 bytes per row besides the table.
 //
 // A row is a COMM_SEND on its source and a COMM_RECV on its destination, followed there by a
 // COMP if it reduces; a row from an NPU to itself is one COMP. The tag is the row's number.

@@ -1,5 +1,5 @@
 // The nodes of all ranks' traces, packed for a run: what each does, who waits for it, and which
-// messages can meet. Some 40 bytes a node, since whole training steps have millions.
+// messages can meet. Some 40 bytes per node, since whole training steps have millions.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ class Capacity:
 
     def time_for_weight(self, needed: float) -> int: ...
 
-def leads(network: Network, cost: CostModel) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
-    """Once and across: see ``cpp/bounds/leads.h``."""
+def hop_overheads(network: Network, cost: CostModel) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """Once and across: see ``cpp/bounds/hop_overheads.h``."""
 
 def soonest(network: Network, cost: CostModel, bytes: int, source: int, backwards: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
@@ -320,7 +320,7 @@ class RoundCode(enum.Enum):
 
     count = 3
 
-    no_twin = 4
+    no_reverse = 4
 
     chunk_range = 5
 
@@ -375,7 +375,7 @@ class RoundRecord:
     def __init__(self, log: LogBytes, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], slot: int, count: int) -> None: ...
 
 class RoundParts:
-    def __init__(self, *, bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], owner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], present: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], twinned: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, *, bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], owner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], present: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], has_reverse: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 def judge_rounds(network: Network, cost: CostModel, record: RoundRecord, parts: RoundParts, *, sums: bool, spreads: bool, progress: Progress) -> RoundViolation | None: ...
 
@@ -469,7 +469,7 @@ class Fault(enum.Enum):
 
     tangled = 4
 
-class Woven:
+class Linearized:
     """A program as rows, or what is wrong with it."""
 
     @property
@@ -487,7 +487,7 @@ class Woven:
 class Program:
     def __init__(self, *, src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reduce: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], events: int, chain_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], chain_events: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], edge_from: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], edge_to: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], wished: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], npu: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], result: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], result_place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def weave(self) -> Woven: ...
+    def linearize(self) -> Linearized: ...
 
 class Cancelled(Exception):
     pass

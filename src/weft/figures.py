@@ -139,7 +139,7 @@ def group_results(
     times: Sequence[int],
     bound: Bound,
 ) -> tuple[GroupResult, ...]:
-    """One result a collective; `bound` is that of all together."""
+    """One result per collective; `bound` is that of all together."""
     if len(demands) == 1:
         return (GroupResult(demands[0], times[0], bound),)
     return tuple(

@@ -34,7 +34,7 @@ def counted(numbers: Mapping[str, int]) -> str:
 
 
 def sentence(text: str) -> str:
-    """What is told to people: whatever it quotes, one line, whose beginning and end are there."""
+    """What people read: whatever it quotes, one line, whose beginning and end are there."""
     if len(text) > _MOST_SAID:
         text = f"{text[: _MOST_SAID // 2]} ... {text[-_MOST_SAID // 2 :]}"
     return visible(text)

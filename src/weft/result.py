@@ -75,7 +75,7 @@ class Result(Grouped):
 
     @cached_property
     def groups(self) -> tuple[GroupResult, ...]:
-        """One result a collective, in the order they were asked for."""
+        """One result per collective, in the order they were asked for."""
         made, timing = self.algorithm, self.algorithm.require_timing()
         return group_results(timing.topology, timing.cost, made.demands, made.times, self.bound)
 

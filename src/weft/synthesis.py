@@ -144,7 +144,7 @@ def demands_of(
     relay: bool = True,
     alignment: int = 16,
 ) -> list[Collective]:
-    """The collectives that arguments like those of `synthesize` stand for, in one chunk a share."""
+    """The collectives that arguments like those of `synthesize` stand for, one chunk per share."""
     if isinstance(collective, str):
         if size is None:
             raise InputError(f"{collective} needs a size")

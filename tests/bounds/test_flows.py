@@ -24,7 +24,7 @@ RATE = 50 * GB_S
 
 
 def pairwise(network: Topology, each: int = MB, chunks: int = 1) -> Collective:
-    """All-to-All with so many bytes a pair."""
+    """All-to-All with so many bytes per pair."""
     members = network.members
     return Collective.of("all-to-all", members, each * len(members), chunks)
 
@@ -67,7 +67,7 @@ def test_all_to_all_of_a_dgx1() -> None:
 
 @pytest.mark.parametrize("model", ["pipelined", "blocking"])
 def test_latency_counts(model: str) -> None:
-    """Each of 8 chunks a link holds it for α too where that blocks; else α is paid once."""
+    """Each of 8 chunks per link holds it for α too where that blocks; else α is paid once."""
     network = load_topology("torus:4x4", bandwidth=[RATE], latency=[1000])
     bound = lower_bound(network, pairwise(network).chunks, CostModel(model))
     alphas = 8 if model == "blocking" else 1

@@ -1,4 +1,4 @@
-"""All-to-All on networks that look alike from every NPU: bounds without a table of chunks."""
+"""All-to-All on vertex-transitive networks: bounds without a table of chunks."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NS = 1000  # picoseconds: a byte at 1 GB/s takes one
 
 
 def made(name: str, spec: str, kind: str, share: int, chunks: int = 1) -> Algorithm:
-    """A collective of so many bytes a share among all NPUs, over links of 1 GB/s without α."""
+    """A collective of so many bytes per share among all NPUs, over links of 1 GB/s without α."""
     network = load_topology(spec, bandwidth=[GB_S], latency=[0])
     demand = Collective.of(kind, network.members, share * network.npus, chunks, None, 1)
     algorithm = baseline(name, network, [demand])

@@ -106,7 +106,7 @@ def test_files(tmp_path: Path) -> None:
         ([*RING, "--sizes", ""], "size ''"),
         ([*RING, "--size", "1KiB"], "--size"),
         ([*RING, "--against", "rign"], "unknown baseline 'rign'"),
-        ([*RING, "--chunks", "0"], "0 chunks a share; expected 1 to"),
+        ([*RING, "--chunks", "0"], "0 chunks per share; expected 1 to"),
         ([*RING, "--csv", ""], "--csv is empty"),
         ([*RING, "--plot", "out.gif"], "figures are .svg, .png or .pdf files"),
         ([*RING, "--plot", "a.svg", "--csv", "a.svg"], "both name a.svg"),

@@ -77,7 +77,7 @@ def test_equal_patterns_are_equal() -> None:
         (lambda: all_to_allv([0, 1], [[0, 0], [0, 0]]), "nothing moves"),
         (lambda: permutation([0, 1], 10, [0, 0]), "does not name each rank"),
         (lambda: permutation([0, 1], 0, [1, 0]), "size 0 B"),
-        (lambda: Collective("custom", (0, 1), 10), "must be told what moves"),
+        (lambda: Collective("custom", (0, 1), 10), "needs to know what moves"),
         (
             lambda: replace(permutation([0, 1], 10, [1, 0]), kind="all-to-all"),
             "says itself what moves",

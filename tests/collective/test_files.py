@@ -116,7 +116,7 @@ WRONG_PLANS = [
     ("- collective: all-gather\n  size: 1\n  group: 15",
      "line 3: group 0: mesh:4x4 has no NPU 15, which is in the group"),
     ("- collective: all-gather\n  size: 1\n  chunks: 0",
-     "line 3: group 0: all-gather: 0 chunks a share; expected 1 to"),
+     "line 3: group 0: all-gather: 0 chunks per share; expected 1 to"),
     ("- collective: all-gather\n  size: 1\n  chunks: some",
      "line 3: group 0: chunks is 'some'; expected a whole number or auto"),
     ("- {collective: all-gather, size: 1, root: 0}", "line 1: group 0: all-gather has no root"),

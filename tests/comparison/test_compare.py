@@ -25,7 +25,7 @@ from weft.classical.planner import Classical
 from weft.cli.comparison import notes
 from weft.collective import Collective, Plan, Request
 from weft.comparison import Comparison, Refusal, Row, Run, compare, parse_sizes
-from weft.comparison.alone import collided, side_by_side
+from weft.comparison.contention import collided, side_by_side
 from weft.comparison.files import draw_lines, picture_of
 from weft.cost import CostModel
 from weft.documents import check_new_file

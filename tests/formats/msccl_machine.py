@@ -192,7 +192,7 @@ def promise(machine, root):
 
 
 def run(text, *, root=0, seeds=range(3), slots=(2, 1000)):
-    """Run it with every seed and number of slots a connection; raises if one fails."""
+    """Run it with every seed and number of slots per connection; raises if one fails."""
     for seed in seeds:
         for size in slots:
             machine = Machine(text, size, root)

@@ -36,7 +36,7 @@ def algo(coll, gpus, chunks, inplace=1, channels=1, more=""):
 
 
 def ring_all_reduce(n):
-    """One chunk a rank goes round twice, with fused steps: 2 (n - 1) messages a GPU."""
+    """One chunk per rank goes round twice, with fused steps: 2 (n - 1) messages per GPU."""
     gpus = []
     for rank in range(n):
         places = [f"i{(rank - hop) % n}" for hop in range(2 * n - 1)]

@@ -186,9 +186,9 @@ def test_the_command(tmp_path):
 
 def test_the_command_takes_what_weft_convert_takes(tmp_path):
     ring = Path(__file__).parents[1] / "data" / "astra" / "ar_ring_8"
-    told = ("export", "astra-sim", str(ring), "-o", "out", "--topology", "ring:8")
-    assert "name it with --collective" in refused(*told, cwd=tmp_path)
-    done = command(*told, "--collective", "all-reduce", cwd=tmp_path)
+    given = ("export", "astra-sim", str(ring), "-o", "out", "--topology", "ring:8")
+    assert "name it with --collective" in refused(*given, cwd=tmp_path)
+    done = command(*given, "--collective", "all-reduce", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "out/run.sh").exists()
 

@@ -174,7 +174,7 @@ def test_moves_of_a_custom_pattern(tmp_path):
     weft.synthesize("ring:4", weft.custom(range(4), sums), chunks=1).save(tmp_path / "sums")
     strip(tmp_path / "sums")
     assert read(tmp_path / "sums", Hints("custom", moves=sums)).violation() is None
-    with pytest.raises(FormatError, match="sums and copies cannot be told from messages"):
+    with pytest.raises(FormatError, match="sums and copies does not follow from messages"):
         read(tmp_path / "sums", Hints("custom", moves=[*sums, *moves]))
 
 

@@ -364,7 +364,7 @@ def test_too_many_peers_share_blocks(tmp_path, limited) -> None:
         ),
         (
             {"nodes": 6},
-            r"msccl loads up to 6; take fewer GPUs: 1 chunk a share .it has 6. may be too many",
+            r"msccl loads up to 6; take fewer GPUs: 1 chunk per share .it has 6. may be too many",
         ),
         ({"gpus": 3}, "4 GPUs; msccl loads up to 3"),
         ({"slots": 20}, "GPU 0 has 24 chunks in its input; msccl numbers up to 20; take fewer"),

@@ -402,7 +402,7 @@ def test_symmetric_rows_out_of_range_are_refused(column, message, tmp_path):
         weft.load(tmp_path / "a.weft")
 
 
-def mended(kind: str) -> Algorithm:
+def repaired(kind: str) -> Algorithm:
     broken = network("torus:4x4").without(links=[(0, 1), (1, 0)])
     demand = Collective.of(kind, range(16), 16000)
     found = plan_repaired(Problem.of(broken, demand, CostModel("blocking")))
@@ -422,7 +422,7 @@ def mended(kind: str) -> Algorithm:
 )
 @pytest.mark.parametrize("kind", ["all-reduce", "all-to-all"])
 def test_mended_rows_come_back_or_are_refused(kind, change, message, tmp_path):
-    algorithm = mended(kind)
+    algorithm = repaired(kind)
     assert isinstance(algorithm.rows, RepairedExchange if kind == "all-to-all" else RepairedRows)
     write(algorithm, tmp_path / "a.weft")
     loaded = weft.load(tmp_path / "a.weft")

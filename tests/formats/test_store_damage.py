@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from chakra_samples import star, told, with_places
 from compact_samples import logged, symmetric
-from test_store import _demand, _entry, directory_of, mended, rewrite, trees
+from test_store import _demand, _entry, directory_of, repaired, rewrite, trees
 
 import weft
 from weft.algorithm import Activity, Algorithm, Transfers
@@ -46,7 +46,7 @@ def used(path: Path) -> None:
 
 
 MAKERS = [told, with_places, lambda: star(4), lambda: logged(4), lambda: symmetric(4)]
-MAKERS += [lambda: mended("all-reduce"), lambda: mended("all-to-all"), lambda: trees()]
+MAKERS += [lambda: repaired("all-reduce"), lambda: repaired("all-to-all"), lambda: trees()]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -118,7 +118,7 @@ def test_a_network_that_only_claims_to_translate():
     swapped[here] = [3, 0]  # no link 1 > 2
     wrong = algorithm.on(replace(algorithm.topology, dst=swapped))
     assert not verify(wrong)
-    with pytest.raises(InputError, match="does not look alike from every NPU: no hop leads from"):
+    with pytest.raises(InputError, match="is not vertex-transitive: no hop leads from"):
         wrong.transfers  # noqa: B018
 
 

@@ -63,7 +63,7 @@ def gather(topology: Topology, demand: Collective, slot: int, seed: int = 0) -> 
 
 
 def encode(entries: Sequence[Entry], links: int, chunks: int) -> RoundLog:
-    """The bytes of these entries, at most one a round and link."""
+    """The bytes of these entries, at most one per round and link."""
     dtype = np.dtype("<u2" if chunks <= NARROW_CHUNKS else "<u4")
     log, offsets = b"", [0]
     for r in range(1 + max((r for r, _, _ in entries), default=-1)):
@@ -86,7 +86,7 @@ def logged(
     return Algorithm((demand,), rows, Timing(topology, cost))
 
 
-def twin(topology: Topology, link: int) -> int:
+def reverse(topology: Topology, link: int) -> int:
     """The link back; of several parallel ones the one in the same place."""
     columns = (topology.src, topology.dst, topology.bandwidth, topology.latency)
     ends = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -105,9 +105,9 @@ def expanded(algorithm: Algorithm, entries: Sequence[Entry]) -> Algorithm:
     end = max((r * slot + longest[link] for r, link, _ in entries), default=0)
     made = []
     if demand.kind != "all-gather":
-        twins = {link: twin(topology, link) for link in {link for _, link, _ in entries}}
+        reverse_links = {link: reverse(topology, link) for link in {link for _, link, _ in entries}}
         for r, link, c in entries:
-            back, start = twins[link], end - r * slot - longest[link]
+            back, start = reverse_links[link], end - r * slot - longest[link]
             made.append((c, back, True, start, start + duration(topology, back, sizes[c])))
     if demand.kind != "reduce-scatter":
         begin = end if made else 0

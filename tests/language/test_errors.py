@@ -228,7 +228,7 @@ def test_wrong_programs(case: str) -> None:
         ),
         (
             {"collective": "permutation", "size": 64, "ranks": 8},
-            r"permutation must be told what moves: give weft.permutation\(...\), not the name",
+            r"permutation needs to know what moves: give weft.permutation\(...\), not the name",
         ),
         (
             {"collective": weft.permutation([0, 1], 64, [1, 0]), "ranks": 2},

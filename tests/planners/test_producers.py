@@ -213,7 +213,7 @@ def test_groups(network: Topology, data: st.DataObject) -> None:
         ({"size": "many"}, InputError, "is not a number"),
         ({"chunks": 0}, InputError, "0 chunks"),
         ({"chunks": -1}, InputError, "-1 chunks"),
-        ({"chunks": 1 << 40}, InputError, "chunks a share"),
+        ({"chunks": 1 << 40}, InputError, "chunks per share"),
         ({"root": 0}, InputError, "has no root"),
         ({"collective": "broadcast", "root": 9}, InputError, "root 9"),
         ({"group": []}, InputError, "empty"),

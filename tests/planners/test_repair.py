@@ -1,4 +1,4 @@
-"""Symmetric plans mended after failures: right, near the bound, and judged by their own judge."""
+"""Symmetric plans repaired after failures: right, near the bound, and judged by their own judge."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ SPEEDS = (["1GB/s"], ["1GB/s", "1GB/s,3GB/s"])  # by how many factors a spec has
 KINDS = ("all-gather", "reduce-scatter", "all-reduce")
 
 
-def mended(network: Topology, kind: str, cost: CostModel, size: int, chunks: int = 1) -> Algorithm:
-    demand = Collective.of(kind, network.members, size, chunks)
+def repaired(
+    network: Topology, kind: str, cost: CostModel, size: int, pieces: int = 1
+) -> Algorithm:
+    demand = Collective.of(kind, network.members, size, pieces)
     assert can_repair(network, [demand])
     found = plan_repaired(Problem.of(network, demand, cost))
     assert found is not None
@@ -69,7 +71,7 @@ def test_right_after_any_failures(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_npus_rows(kind: str) -> None:
-    algorithm = mended(
+    algorithm = repaired(
         load_topology("torus:4x4", without_links=["0-1"]), kind, CostModel(), 1 << 16
     )
     rows = algorithm.transfers
@@ -83,7 +85,7 @@ def test_one_npus_rows(kind: str) -> None:
 def test_a_failed_link_costs_its_share_of_the_ingress() -> None:
     """Both ends have five links in the place of six, and use all of them to the end."""
     network = load_topology("torus:4x4x4", without_links=["0-1"])
-    algorithm = mended(network, "all-gather", CostModel("blocking"), 64 << 20)
+    algorithm = repaired(network, "all-gather", CostModel("blocking"), 64 << 20)
     assert bound_of(algorithm).time == algorithm.time
 
 
@@ -149,7 +151,7 @@ def damaged_patch(algorithm: Algorithm, change: str) -> Algorithm:
 )
 def test_the_judge_refuses(change: str, kind: str) -> None:
     network = load_topology("torus:4x4", without_npus=[5])
-    algorithm = mended(network, "all-gather", CostModel(), 15 << 12)
+    algorithm = repaired(network, "all-gather", CostModel(), 15 << 12)
     assert verify(algorithm)
     verdict = verify(damaged_patch(algorithm, change))
     assert (verdict.ok, verdict.kind) == (False, kind)
@@ -158,7 +160,7 @@ def test_the_judge_refuses(change: str, kind: str) -> None:
 def test_the_judge_refuses_what_a_source_has_only_later() -> None:
     """All rows of the patch as if they were free to start at once, those of each link in turn."""
     network = load_topology("ring:8", without_links=["0-1"])
-    algorithm = mended(network, "all-gather", CostModel(), 8 << 12)
+    algorithm = repaired(network, "all-gather", CostModel(), 8 << 12)
     rows = rows_of(algorithm)
     start, begin = rows.start.copy(), int(rows.start.min())
     for link in np.unique(rows.link):
@@ -171,7 +173,7 @@ def test_the_judge_refuses_what_a_source_has_only_later() -> None:
 
 def test_a_network_that_was_never_whole_is_refused() -> None:
     network = load_topology("torus:4x4", without_links=["0-1"])
-    algorithm = mended(network, "all-gather", CostModel(), 1 << 16)
+    algorithm = repaired(network, "all-gather", CostModel(), 1 << 16)
     for other in (
         replace(network, whole=None),
         replace(network, whole=load_topology("torus:4x4", "1GB/s")),

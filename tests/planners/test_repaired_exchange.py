@@ -1,4 +1,4 @@
-"""Symmetric All-to-Alls mended after failures: right, near the bound, judged by their own judge."""
+"""Symmetric All-to-Alls repaired after failures: right, near the bound, by their own judge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weft.synthesis import bound_of
 from weft.topology import Topology, load_topology
 
 
-def mended(network: Topology, share: int, chunks: int = 1) -> Algorithm:
+def repaired(network: Topology, share: int, chunks: int = 1) -> Algorithm:
     demand = Collective.of("all-to-all", network.members, share * len(network.members), chunks)
     assert can_repair(network, [demand])
     found = plan_repaired(Problem.of(network, demand))
@@ -66,7 +66,7 @@ def test_right_after_any_failures(
 @pytest.mark.parametrize("removed", [[], [5]])
 def test_one_npus_rows(removed: list[int]) -> None:
     network = load_topology("torus:4x4", without_links=["0-1"]).without(npus=removed)
-    algorithm = mended(network, 1 << 12, 2)
+    algorithm = repaired(network, 1 << 12, 2)
     rows = algorithm.transfers
     for npu in (0, 1, 9):
         mine = algorithm.of_npu(npu)
@@ -78,7 +78,7 @@ def test_one_npus_rows(removed: list[int]) -> None:
 def test_numbers_beyond_those_of_rows() -> None:
     """65,535 NPUs have more pairs than int32 counts; the patch still names its own."""
     network = load_topology("torus:256x256", without_npus=[5])
-    some = mended(load_topology("torus:4x4", without_npus=[5]), 1 << 12)
+    some = repaired(load_topology("torus:4x4", without_npus=[5]), 1 << 12)
     demand = Collective.of("all-to-all", network.members, 65535 << 12)
     with pytest.raises(InputError, match="rows name at most"):
         replace(some, demands=(demand,)).on(network).of_npu(3)
@@ -87,7 +87,7 @@ def test_numbers_beyond_those_of_rows() -> None:
 def test_a_failed_link_costs_little() -> None:
     """The busiest direction is as busy as before, and what is lost takes many ways round."""
     network = load_topology("torus:6x6x6", without_links=["0-1"])
-    algorithm = mended(network, 1 << 20)
+    algorithm = repaired(network, 1 << 20)
     assert algorithm.time <= 1.09 * bound_of(algorithm).time
 
 
@@ -150,7 +150,7 @@ def damaged(algorithm: Algorithm, change: str) -> Algorithm:
     ],
 )
 def test_the_judge_refuses(change: str, kinds: set[str]) -> None:
-    algorithm = mended(load_topology("torus:4x4", without_npus=[5]), 1 << 12)
+    algorithm = repaired(load_topology("torus:4x4", without_npus=[5]), 1 << 12)
     assert verify(algorithm)
     verdict = verify(damaged(algorithm, change))
     assert not verdict.ok
@@ -159,7 +159,7 @@ def test_the_judge_refuses(change: str, kinds: set[str]) -> None:
 
 def test_a_network_that_was_never_whole_is_refused() -> None:
     network = load_topology("torus:4x4", without_links=["0-1"])
-    algorithm = mended(network, 1 << 12)
+    algorithm = repaired(network, 1 << 12)
     for other in (
         replace(network, whole=None),
         replace(network, whole=load_topology("torus:4x4", "1GB/s")),

@@ -27,7 +27,7 @@ KINDS = ["all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
 
 @st.composite
 def _products(draw: st.DrawFn) -> Topology:
-    """A product that translates onto itself, with a speed a factor."""
+    """A product that translates onto itself, with a speed per factor."""
     factor = st.one_of(
         st.builds("{}:{}".format, st.sampled_from(["ring", "fc", "switch"]), st.integers(1, 6)),
         st.sampled_from(["hypercube:2", "hypercube:3", "line:2"]),

@@ -100,7 +100,7 @@ def test_computing_overlaps_with_messages(tmp_path):
 
 
 class WeftSimulator(Simulator):
-    """The model with Weft's rules, on networks whose links all join NPUs, at most one a pair."""
+    """The model with Weft's rules, on networks whose links all join NPUs, at most one per pair."""
 
     def __init__(self, topology: Topology, cost: CostModel, traces) -> None:
         super().__init__(None, traces, members=list(range(topology.npus)))

@@ -68,8 +68,8 @@ def test_saved_algorithms_keep_them(tmp_path: Path, name: str) -> None:
 
 def test_a_mended_store_keeps_them(tmp_path: Path) -> None:
     network = load_topology("torus:16x16", without_links=["3-4"])
-    weft.synthesize(network, "all-gather", "1MiB", chunks=1).save(tmp_path / "mended.weft")
-    assert weft.load(tmp_path / "mended.weft").topology.title == "torus:16x16 without 3-4"  # type: ignore[union-attr]
+    weft.synthesize(network, "all-gather", "1MiB", chunks=1).save(tmp_path / "repaired.weft")
+    assert weft.load(tmp_path / "repaired.weft").topology.title == "torus:16x16 without 3-4"  # type: ignore[union-attr]
 
 
 def test_comparisons_say_them() -> None:

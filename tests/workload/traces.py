@@ -30,7 +30,7 @@ def make(number: int, kind: int, deps: Sequence[int] = (), name: str = "", **att
 
 
 def write(folder: Path, ranks: Sequence[Sequence[Node]], prefix: str = "w") -> Path:
-    """One file a rank."""
+    """One file per rank."""
     folder.mkdir(exist_ok=True)
     for rank, nodes in enumerate(ranks):
         content = frame(GlobalMetadata(version="0.0.4").SerializeToString())

@@ -1,4 +1,4 @@
-// Plans for networks that look alike from every NPU: the rows of NPU 0's chunks, which moved by
+// Plans for vertex-transitive networks: the rows of NPU 0's chunks, which moved by
 // every NPU are everybody's. They never collide if no resource carries two rows at once.
 #pragma once
 

@@ -103,7 +103,7 @@ def linearize(program: Program, words: Words, kept: int | None = None) -> Linear
     """
     said = vars(program) | vars(program.cells)
     del said["cells"], said["slots"]
-    linear = _core.Program(**said).weave()
+    linear = _core.Program(**said).linearize()
     if linear.fault != _core.Fault.nothing:
         raise InputError(_sentence(linear, words))
     columns = linear.columns()
@@ -133,7 +133,7 @@ def _first(columns: dict[str, NDArray[Any]], kept: int) -> dict[str, NDArray[Any
 _SHOWN = 6  # events of a cycle that a sentence names
 
 
-def _sentence(linear: _core.Woven, words: Words) -> str:
+def _sentence(linear: _core.Linearized, words: Words) -> str:
     # A cycle passes through both halves of an action; people call them by one name.
     events = list(dict.fromkeys(words.event(event) for event in linear.fault_events))
     if linear.fault == _core.Fault.cycle:

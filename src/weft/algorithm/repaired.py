@@ -70,7 +70,7 @@ class RepairedRows(Patched):
     way there. What it does not bring, the patch does, after all of `base`.
 
     A Reduce-Scatter is the same run backwards: what starts at s over a link ends over the link's
-    twin (same speed, the other way) as long before the end, counted with the largest chunk, as s
+    reverse (same speed, the other way) as long before the end, counted with the largest chunk, as s
     is after the beginning. An All-Reduce is the one, then the other. The collective's kind says
     which.
 
@@ -133,8 +133,8 @@ class RepairedRows(Patched):
         turned = 0
         if kind != "all-gather":
             turned = self.turned_at(algorithm)
-            twin = links_between(topology, topology.dst[link], topology.src[link])
-            halves.append((twin, turned - start - taken, True))
+            reverse = links_between(topology, topology.dst[link], topology.src[link])
+            halves.append((reverse, turned - start - taken, True))
         if kind != "reduce-scatter":
             halves.append((link, turned + start, False))
         lane, begin = (np.concatenate(column) for column in list(zip(*halves, strict=True))[:2])

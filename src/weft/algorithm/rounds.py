@@ -39,7 +39,7 @@ class RoundLog(CompactRows):
     ``r * slot`` and takes as long as the cost model says for its chunk's bytes.
 
     A Reduce-Scatter is the same log run backwards: what goes over link l from ``r * slot`` on
-    goes, as a partial sum, over the link's twin (same speed, the other way) so that it ends, for
+    goes, as a partial sum, over the reverse link (same speed, the other way) so that it ends, for
     the largest chunk, as long before the end of the All-Gather as the copy starts after its
     beginning; that end is the one it would have if all chunks were as large as the largest. An
     All-Reduce is the one, then the other. The collective's kind says which.
@@ -180,7 +180,7 @@ class RoundLog(CompactRows):
         taken = costs.taken(entries)
         halves = []  # chunk, link, start, end
         if sums:
-            back, start = costs.twins[entries.link], costs.turned(entries, span)
+            back, start = costs.reverse_links[entries.link], costs.turned(entries, span)
             order = np.lexsort((back, start))
             halves.append((entries.chunk[order], back[order], start[order], (start + taken)[order]))
         if copies:  # the log has the order of the rows
@@ -219,11 +219,11 @@ class _Costs:
         return cls(demand.kind, topology, sizes, longest)
 
     @cached_property
-    def twins(self) -> NDArray[np.int32]:
-        twins = self.topology.reverse_links
-        if twins is None:
+    def reverse_links(self) -> NDArray[np.int32]:
+        reverse_links = self.topology.reverse_links
+        if reverse_links is None:
             raise InputError(f"{self.topology.name}: some links have none the other way for sums")
-        return twins
+        return reverse_links
 
     def rounds(self, slot: int) -> int:
         """After how many rounds even the longest transfer of the first of them has ended."""

@@ -62,7 +62,7 @@ class Rows(Value, ABC):
 
 
 class CompactRows(Rows):
-    """The timed rows of an algorithm for one collective, in a few bytes a row or fewer."""
+    """The timed rows of an algorithm for one collective, in a few bytes per row or fewer."""
 
     compact = True
 

@@ -35,7 +35,7 @@ class SymmetricRows(CompactRows):
     Attributes
     ----------
     chunk
-        Which of NPU 0's chunks, where c is the number of chunks a share (int32). All-Gather,
+        Which of NPU 0's chunks, where c is the number of chunks per share (int32). All-Gather,
         Reduce-Scatter, All-Reduce: piece j (0 to c-1) of the share NPU 0 has at the start, or
         gets, or of the shard of that number; for NPU t it is chunk ``t * c + j``. All-to-All:
         ``v * c + j`` is piece j of what NPU 0 has for NPU v; moved by t it is what t has for

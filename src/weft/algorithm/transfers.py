@@ -1,4 +1,4 @@
-"""The table of transfers: one row a hop from NPU to NPU, as NumPy columns."""
+"""The table of transfers: one row per hop from NPU to NPU, as NumPy columns."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def demand_bound(
 ) -> Bound:
     """The same for one collective, whose chunks may be too many to list.
 
-    On networks that look alike from every NPU, what one of them sends says much of All-to-All;
+    On vertex-transitive networks, what one of them sends says much of All-to-All;
     chunks are listed only if that does not reach `enough`, and there are not too many.
     """
     if not applies(topology, demand):

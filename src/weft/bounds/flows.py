@@ -157,7 +157,7 @@ class Flows:
         return self._route(lengths)[0]
 
     def seconds(self, lengths: Lengths) -> float:
-        """What the lengths prove for whole chunks, leads left out."""
+        """What the lengths prove for whole chunks, overheads left out."""
         return self.total(lengths) / float(lengths @ self.capacity)
 
     def _route(self, lengths: Lengths) -> tuple[float, NDArray[np.float64]]:

@@ -53,8 +53,8 @@ class Carriers:
         return np.asarray(1 / (1 / self.topology.bandwidth + alpha), dtype=np.float64)
 
     @cached_property
-    def _leads(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return _core.leads(self.topology.core, self.cost.core)
+    def _overheads(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return _core.hop_overheads(self.topology.core, self.cost.core)
 
     def time_through(
         self, links: NDArray[np.intp], chunks: int, total_bytes: float
@@ -65,7 +65,7 @@ class Carriers:
         chunks between the smallest and the largest, and by their exact bytes plus, where α
         blocks, the α each of them holds its link, on the link where that costs least.
         """
-        once, across = (lead[links] for lead in self._leads)
+        once, across = (overhead[links] for overhead in self._overheads)
         held, gap, bandwidth = self.held[links], self.gap[links], self.topology.bandwidth[links]
         fluid = _core.Capacity(opens=held + once, first=held + across, bandwidth=bandwidth)
         ideal = fluid.time_for_bytes(total_bytes)
@@ -89,7 +89,7 @@ class Carriers:
         if total <= 0:
             return 0, 0
         used = np.flatnonzero(lengths)
-        once, across = (lead[used] for lead in self._leads)
+        once, across = (overhead[used] for overhead in self._overheads)
         held, gap, weight = self.held[used], self.gap[used], lengths[used]
         opens = held + once
         bandwidth = self.topology.bandwidth[used].astype(float)

@@ -1,4 +1,4 @@
-"""Bounds of All-to-All on networks that look alike from every NPU: no table of pairs is needed.
+"""Bounds of All-to-All on vertex-transitive networks: no table of pairs is needed.
 
 Where lengths of links are alike wherever translations take a link, what one NPU sends has as far
 to go as what any other sends: the flow bound needs the distances from one NPU alone. After

@@ -43,7 +43,7 @@ def overlapped_double_tree(_topology: Topology, demand: Collective) -> Sends:
 
 
 def _up_and_down(demand: Collective, trees: Trees, wait: int) -> Sends:
-    """An All-Reduce, one chunk a step behind the other; copies begin `wait` steps later."""
+    """An All-Reduce, one chunk per step behind the other; copies begin `wait` steps later."""
     group, chunk = npus_of(demand), np.arange(len(demand.chunks))
     up = trees.sums(group, chunk % 2, chunk // 2)
     down = trees.copies(group, chunk % 2, chunk // 2 + trees.rounds + wait)

@@ -76,7 +76,7 @@ class _Streams:
         cell, row = np.unique(
             np.repeat(taker, hops).astype(np.int64) * npus + src, return_inverse=True
         )
-        # Sets of parts are told apart by sums of random numbers, one a part.
+        # Sets of parts are distinguished by sums of random numbers, one per part.
         number = np.random.default_rng(0).integers(1, 2**63, npus, dtype=np.uint64)
         parts, after = np.zeros(len(cell), dtype=np.uint64), np.zeros(len(cell), dtype=np.int64)
         towards = np.zeros(len(cell), dtype=np.int64)

@@ -29,7 +29,7 @@ def ring(_topology: Topology, demand: Collective) -> Sends:
 def bidirectional_ring(_topology: Topology, demand: Collective) -> Sends:
     """Half the chunks of each share go round one way, half the other.
 
-    Of an odd number the last goes both ways at once, half round each: of one chunk a share, the
+    Of an odd number the last goes both ways at once, half round each: of one chunk per share, the
     way is half as long.
     """
     n, root = demand.ranks, roots_of(demand)

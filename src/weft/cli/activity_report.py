@@ -26,7 +26,7 @@ def facts_of(facts: dict[str, Any]) -> Rows:
     rows += [("transfers", f"{facts['transfers']:,}"), ("rows", _form(facts))]
     if facts["stored_bytes"] is not None:
         each = facts["stored_bytes"] / max(facts["transfers"], 1)
-        rows.append(("stored", f"{format_size(facts['stored_bytes'])}, {each:.3g} B a transfer"))
+        rows.append(("stored", f"{format_size(facts['stored_bytes'])}, {each:.3g} B per transfer"))
     if facts["time_us"] is None:
         return [*rows, ("time", "none: it was made for no network")]
     models = shown_models(facts["latency_model"], facts["switching"], facts["switches"])
@@ -38,7 +38,7 @@ def _demand(facts: dict[str, Any]) -> str:
     root = "" if facts["root"] is None else f", root {facts['root']}"
     return (
         f"{facts['collective']} of {format_size(facts['size_bytes'])} among {facts['ranks']:,} "
-        f"NPUs ({group}){root}, {facts['chunks']:,} chunk(s) a share, "
+        f"NPUs ({group}){root}, {facts['chunks']:,} chunk(s) per share, "
         f"of up to {format_size(facts['largest_chunk_bytes'])}"
     )
 

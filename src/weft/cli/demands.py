@@ -90,13 +90,13 @@ class DemandOptions:
 
     def _requests(self, kind: str, lengths: set[int]) -> dict[int, Request]:
         """One a length of group: files and options speak of ranks."""
-        from weft.collective import Request, check_told, parse_group
+        from weft.collective import Request, check_given, parse_group
 
         size = self.sizes if self.size is None else self.size
         options = {"size": size, "matrix": self.matrix, "to": self.to, "moves": self.pattern}
-        told = [name for name, value in options.items() if value is not None]
+        given = [name for name, value in options.items() if value is not None]
         spelled = "--size" if self.sizes is None else "--sizes"
-        check_told(kind, told, {"size": spelled, **_SPELLED})
+        check_given(kind, given, {"size": spelled, **_SPELLED})
         if self.matrix is not None or self.pattern is not None:
             from weft.collective.files import load_matrix, load_pattern
         matrix = None if self.matrix is None else load_matrix(self.matrix)

@@ -61,7 +61,7 @@ def input_options(metavar: str) -> Decorator:
             name="kind",
         ),
         option("--collective NAME", "Which collective it is, if it does not say so."),
-        option("--size SIZE", "Largest buffer on an NPU, if not told by it."),
+        option("--size SIZE", "Largest buffer on an NPU, if it does not say."),
         option("--chunks K", "Chunks each share is cut in.", type=int),
         option("--group NPUS", "Who takes part, in order of rank; all by default."),
         option("--root NPU", "For rooted patterns.", type=int),

@@ -46,7 +46,7 @@ def lower(
 ) -> None:
     """Replace the collectives of WORKLOAD by algorithms synthesized for the network.
 
-    WORKLOAD is a folder of Chakra traces, one a rank (NAME.0.et, NAME.1.et, ...), or the prefix
+    WORKLOAD is a folder of Chakra traces, one per rank (NAME.0.et, NAME.1.et, ...), or the prefix
     of their paths. Rank r is the r-th NPU. All other nodes stay as they are, byte for byte.
 
     \b

@@ -85,8 +85,8 @@ class NetworkOptions:
 
 
 _NETWORK = (
-    option("--bandwidth RATE[,RATE...]", "Of all links, or one a dimension: 50GB/s."),
-    option("--latency TIME[,TIME...]", "α of all links, or one a dimension: 0.5us."),
+    option("--bandwidth RATE[,RATE...]", "Of all links, or one per dimension: 50GB/s."),
+    option("--latency TIME[,TIME...]", "α of all links, or one per dimension: 0.5us."),
     option(
         "--without-link A-B",
         "A failed link, both ways; A>B for one way. May be repeated.",

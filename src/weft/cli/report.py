@@ -1,4 +1,4 @@
-"""The tables of ``weft synth`` and ``weft lower``: the whole, then one row a group or algorithm."""
+"""The tables of ``weft synth`` and ``weft lower``: the whole, then a row per group or algorithm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def print_tables(result: Result, output: str | None, stored: int | None) -> None
     rows = _rows(result)
     if output is not None and stored is not None:
         count = len(result.algorithm)
-        each = f", {stored / count:.3g} B a transfer" if count else ""
+        each = f", {stored / count:.3g} B per transfer" if count else ""
         rows.append(("saved in", f"{output} ({format_size(stored)}{each})"))
     kinds = [demand.kind for demand in result.algorithm.demands]
     print_facts(f"{named(kinds)} on {result.topology.title}", rows)
@@ -100,7 +100,7 @@ def _demand_rows(result: Result) -> Rows:
     if len(result.groups) > 1:
         return []
     demand = result.collective
-    cut = f"{demand.chunks_per_share} chunk(s) a share"
+    cut = f"{demand.chunks_per_share} chunk(s) per share"
     if demand.pattern.any_cut and demand.parts is not None:  # in fewer chunks than NPUs
         cut = f"{len(demand.chunks)} chunk(s)"
     rows = [("size", f"{format_size(demand.size)} in {cut}")]
@@ -110,7 +110,7 @@ def _demand_rows(result: Result) -> Rows:
 
 
 def print_groups(groups: Sequence[GroupResult]) -> None:
-    """Print a row a group, if there are several."""
+    """Print a row per group, if there are several."""
     if len(groups) > 1:
         print_rows(
             "groups",

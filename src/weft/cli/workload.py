@@ -12,7 +12,7 @@ from weft.cli.printing import json_option, say, say_json
 
 @click.group()
 def workload() -> None:
-    """Make up workloads: training steps as Chakra traces, one file a rank."""
+    """Make up workloads: training steps as Chakra traces, one file per rank."""
 
 
 @workload.command()

@@ -5,7 +5,7 @@ from weft.collective.custom import Move, all_reduce_of, all_to_allv, custom, per
 from weft.collective.groups import format_group, layout_groups, parse_group
 from weft.collective.model import DEFAULT_ALIGNMENT, MAX_CHUNKS, Collective
 from weft.collective.patterns import PATTERNS
-from weft.collective.request import Plan, Request, check_told, parse_chunks
+from weft.collective.request import Plan, Request, check_given, parse_chunks
 
 __all__ = [
     "DEFAULT_ALIGNMENT",
@@ -20,7 +20,7 @@ __all__ = [
     "Sets",
     "all_reduce_of",
     "all_to_allv",
-    "check_told",
+    "check_given",
     "custom",
     "format_group",
     "layout_groups",

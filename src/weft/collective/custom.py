@@ -168,7 +168,7 @@ def _matrix(sizes: ArrayLike, ranks: int) -> NDArray[np.int64]:
     if matrix.shape != (ranks, ranks):
         raise InputError(
             f"all-to-allv: the matrix has shape {matrix.shape}; expected {ranks} rows and columns, "
-            "one a rank"
+            "one per rank"
         )
     if np.any(given != matrix) or np.any(matrix < 0) or float(matrix.sum(dtype=float)) > MAX_BYTES:
         raise InputError("all-to-allv: sizes must be whole numbers of bytes from 0 on")

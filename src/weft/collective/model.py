@@ -78,7 +78,7 @@ class Collective(Value):
         most = MAX_CHUNKS // max(parts, 1)
         if not 1 <= self.chunks_per_share <= most:
             raise InputError(
-                f"{self.kind}: {self.chunks_per_share} chunks a share; expected 1 to {most}"
+                f"{self.kind}: {self.chunks_per_share} chunks per share; expected 1 to {most}"
             )
         if self.pattern.rooted and self.root is None:
             object.__setattr__(self, "root", self.group[0])
@@ -99,7 +99,8 @@ class Collective(Value):
         if self.parts is not None and self.pattern.any_cut:
             self._check_cut(self.parts)
         elif (self.parts is None) != (self.pattern.build is not None):
-            said = "says itself what moves" if self.parts is not None else "must be told what moves"
+            listed = self.parts is not None
+            said = "says itself what moves" if listed else "needs to know what moves"
             raise InputError(f"{self.kind} {said}")
         if self.parts is None:
             return
@@ -182,7 +183,7 @@ class Collective(Value):
         if self.chunk_count > MAX_CHUNKS:
             raise InputError(
                 f"{self.kind} among {self.ranks} NPUs has {self.chunk_count:,} chunks; at most "
-                f"{MAX_CHUNKS:,} can be listed, and only networks that look alike from every NPU "
+                f"{MAX_CHUNKS:,} can be listed, and only vertex-transitive networks "
                 "do without"
             )
         if self.parts is None:

@@ -67,8 +67,8 @@ class Request:
 
     def among(self, group: Sequence[int], alignment: int = DEFAULT_ALIGNMENT) -> Collective:
         """The collective of one group."""
-        told = [name for name in _ALL if getattr(self, name) is not None]
-        check_told(self.kind, told)
+        given = [name for name in _ALL if getattr(self, name) is not None]
+        check_given(self.kind, given)
         if self.root is not None and not PATTERNS[self.kind].rooted:
             raise InputError(f"{self.kind} has no root, but root {self.root} was given")
         if self.matrix is not None:
@@ -83,12 +83,14 @@ class Request:
 
 
 def takes_size(kind: str) -> bool:
-    """Whether a collective of this name must be told its size."""
+    """Whether a collective of this name needs a size."""
     return "size" in _TOLD.get(kind, _BY_NAME)
 
 
-def check_told(kind: str, told: Collection[str], spelled: Mapping[str, str] | None = None) -> None:
-    """Raise if a collective is told too little of size, matrix, to and moves, or too much.
+def check_given(
+    kind: str, given: Collection[str], spelled: Mapping[str, str] | None = None
+) -> None:
+    """Raise if a collective is given too few of size, matrix, to and moves, or too many.
 
     Parameters
     ----------
@@ -100,10 +102,10 @@ def check_told(kind: str, told: Collection[str], spelled: Mapping[str, str] | No
     needed = _TOLD.get(kind, _BY_NAME)
     names = spelled or {}
     wanted = " and ".join(names.get(name, name) for name in needed)
-    for name in told:
+    for name in given:
         if name not in needed:
             raise InputError(f"{kind} takes no {names.get(name, name)}, only {wanted}")
-    if len(told) < len(needed):
+    if len(given) < len(needed):
         raise InputError(f"{kind} needs {wanted}")
 
 

@@ -1,4 +1,4 @@
-"""The figures of a comparison: a row a size, in it a run for every algorithm."""
+"""The figures of a comparison: a row per size, in it a run for every algorithm."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from weft.algorithm import Algorithm
 from weft.bounds import lower_bound
 from weft.collective import Plan, Request
-from weft.comparison.alone import collided
+from weft.comparison.contention import collided
 from weft.comparison.model import WEFT, Comparison, Outcome, Refusal, Row, Run, bus_bytes
 from weft.comparison.sizes import parse_sizes
 from weft.cost import CostModel, LatencyModel, Switching
@@ -50,7 +50,7 @@ def compare(
     topology
         The network, or what `weft.load_topology` takes, such as ``mesh:8x8``.
     collective
-        Name of the pattern, or a `weft.collective.Request` for one that must be told more; or
+        Name of the pattern, or a `weft.collective.Request` for one that needs more; or
         what runs at each size, a `weft.Plan` each.
     sizes
         With a name or a request: see `parse_sizes`, or a list of sizes. Requests that say

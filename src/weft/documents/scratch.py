@@ -1,4 +1,4 @@
-"""What writers keep beside their target until it is whole, and how what dead ones left is told.
+"""What writers keep beside their target until it is whole, and what dead ones left of it.
 
 A writer holds a lock on its scratch file or folder, and loses it with its life, whatever ends it.
 Where the file system has no locks nothing counts as dead, and leftovers stay.

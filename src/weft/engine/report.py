@@ -246,7 +246,7 @@ class Report(Grouped):
         }
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
-        """The links for a data frame, one a row."""
+        """The links for a data frame, one per row."""
         use, network = self.links, self.run.topology
         src, dst = (
             np.array([network.node_name(node) for node in ends.tolist()], dtype=np.str_)

@@ -26,7 +26,7 @@ class Routed:
     Attributes
     ----------
     transfers
-        One row a hop; rows of one message follow each other.
+        One row per hop; rows of one message follow each other.
     routes
         What `route` names.
     route

@@ -1,4 +1,4 @@
-"""Algorithms in the formats of others: one room a format, one way in and one way out."""
+"""Algorithms in the formats of others: one room per format, one way in and one way out."""
 
 from weft.formats.conversion import Conversion
 from weft.formats.format import FORMATS, Format, Option, format_for, read, recognise, write

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.collective import Collective, Move, check_told, custom
+from weft.collective import Collective, Move, check_given, custom
 from weft.errors import InputError
 from weft.judge import Verdict, WrongAlgorithmError, verify
 
@@ -46,7 +46,7 @@ class Hints:
             raise InputError("it does not say which collective it is of; name it with --collective")
         flags = {"moves": "--pattern", "size": "--size"}
         given = [name for name in ("size", "moves") if getattr(self, name) is not None]
-        check_told(self.collective, given, flags)
+        check_given(self.collective, given, flags)
         group = range(npus) if self.group is None else self.group
         chunks = self.chunks or 1
         if self.moves is not None:

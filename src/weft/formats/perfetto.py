@@ -39,7 +39,7 @@ class Timeline:
     bytes
         What each slice moves; -1 if it moves nothing (int64).
     arrows
-        Pairs of slices, the second of which follows from the first: one row a pair (int64).
+        Pairs of slices, the second of which follows from the first: one row per pair (int64).
     """
 
     tracks: Sequence[tuple[str, str]]

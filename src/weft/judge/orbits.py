@@ -20,7 +20,7 @@ Numbers = NDArray[np.int64]
 
 
 class NotAlikeError(Exception):
-    """The network does not look alike from every NPU; the message says where."""
+    """The network is not vertex-transitive; the message says where."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -301,10 +301,10 @@ def program(
     >>> len(p.algorithm().transfers)
     112
     """
-    told = (size, ranks, group, root) != (None,) * 4 or chunks != 1
+    given = (size, ranks, group, root) != (None,) * 4 or chunks != 1
     if not isinstance(collective, Collective):
         collective = _named(collective, size, _group(ranks, group), chunks, root)
-    elif told:
+    elif given:
         raise InputError("a collective has its size, group, chunks and root; give no others")
     if max(collective.group) >= MAX_NPUS:
         raise InputError(f"NPUs of a program are 0 to {MAX_NPUS - 1}, not {max(collective.group)}")
@@ -319,7 +319,7 @@ def _named(
         raise unknown_name("collective", str(kind), PATTERNS)
     if PATTERNS[kind].build is None:
         maker = kind.replace("-", "_")
-        raise InputError(f"{kind} must be told what moves: give weft.{maker}(...), not the name")
+        raise InputError(f"{kind} needs to know what moves: give weft.{maker}(...), not the name")
     if size is None:
         raise InputError(f"{kind} needs a size, such as 64MiB")
     return Collective.of(kind, group, parse_size(size), chunks, root)

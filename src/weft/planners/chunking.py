@@ -15,7 +15,7 @@ from weft.planners.problem import ROUNDED, Problem
 from weft.topology.model import Topology
 from weft.units import NEVER
 
-# Collectives that run at once: chunks a share, tried in this order while more gain.
+# Collectives that run at once: chunks per share, tried in this order while more gain.
 _COUNTS_AT_ONCE = (4, 12, 32)
 _CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 # An NPU's share of a buffer that all have is small already, the smaller the more NPUs there are.

@@ -77,7 +77,7 @@ def _candidates(problem: Problem) -> list[Planner]:
 
 
 def _check(problem: Problem, planners: Sequence[Planner]) -> None:
-    """Raise what can be told before planning: there is no way, or no time, for what is asked."""
+    """Raise what is clear before planning: there is no way, or no time, for what is asked."""
     by_symmetry = any(
         planner.name in ("symmetric", "repaired") and planner.fits(problem) is None
         for planner in planners

@@ -39,7 +39,7 @@ def simulate_astra_sim(
     Parameters
     ----------
     where
-        A folder of Chakra execution traces, one a rank, or the prefix of their paths.
+        A folder of Chakra execution traces, one per rank, or the prefix of their paths.
     network
         ASTRA-sim's file of the network.
     aware

@@ -1,4 +1,4 @@
-"""Running Chakra execution traces, one file a rank, on a network of Weft's."""
+"""Running Chakra execution traces, one file per rank, on a network of Weft's."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def simulate_traces(
     Parameters
     ----------
     where
-        A folder of Chakra execution traces, one a rank, or the prefix of their paths.
+        A folder of Chakra execution traces, one per rank, or the prefix of their paths.
     topology
         The network, or what `weft.load_topology` takes. Rank r is its r-th NPU that is there.
     cost

@@ -79,7 +79,7 @@ class Builder(Kind):
     ----------
     build
         From the text after the colon (empty without one; it has no ``*`` and no comma) to the
-        network. An InputError or a ValueError is told to the user with the spec and the example.
+        network. An InputError or a ValueError is shown to the user with the spec and the example.
     """
 
     build: Callable[[str], Topology]

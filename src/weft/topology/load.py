@@ -32,7 +32,7 @@ def load_topology(
         as ``mesh:8x8`` or a preset such as ``h100:4``.
     bandwidth, latency
         A text such as ``50GiB/s`` or ``50GiB/s,75GiB/s`` (``0.5us``), or numbers in B/s (ps).
-        One for all links, or one a dimension; a preset or a file takes one, for all its links.
+        One for all links, or one per dimension; a preset or a file takes one, for all its links.
     without_links
         Failed links, such as ``3-4``, ``3>4`` or ``0-s1``.
     without_npus

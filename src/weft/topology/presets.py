@@ -38,7 +38,7 @@ class _Boxes:
     """Boxes of NPUs under construction: collects links, then makes the network."""
 
     def __init__(self, boxes: int, box_npus: int, switches: int) -> None:
-        # No machine here has more than 32 links an NPU: enough to refuse what is absurd.
+        # No machine here has more than 32 links per NPU: enough to refuse what is absurd.
         check_size("it", boxes * box_npus, 32 * boxes * box_npus)
         self.boxes, self.switches = boxes, switches
         self.npus = boxes * box_npus

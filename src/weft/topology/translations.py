@@ -159,7 +159,7 @@ class Translations(Value):
         known &= single | (ends[first] == begins[last])
         for row in np.flatnonzero(~known)[:1].tolist():
             raise InputError(
-                f"{self.topology.name} does not look alike from every NPU: no hop leads from NPU "
+                f"{self.topology.name} is not vertex-transitive: no hop leads from NPU "
                 f"{src[row]} to NPU {dst[row]}"
             )
         return first, last

@@ -1,4 +1,4 @@
-"""A workload on disk: Chakra execution traces, one file a rank, as ASTRA-sim takes them."""
+"""A workload on disk: Chakra execution traces, one file per rank, as ASTRA-sim takes them."""
 
 from __future__ import annotations
 

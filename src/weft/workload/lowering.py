@@ -146,7 +146,7 @@ def lower(
     Parameters
     ----------
     workload
-        A folder of Chakra execution traces, one a rank, or the prefix of their paths; or what
+        A folder of Chakra execution traces, one per rank, or the prefix of their paths; or what
         `load_workload` gave.
     topology
         The network, or what `weft.load_topology` takes. Rank r is its r-th NPU that is there.

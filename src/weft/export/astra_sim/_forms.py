@@ -85,7 +85,7 @@ class Form:
     ranks
         How many ranks run: NPUs, and after them switches where these are ranks.
     rows
-        The messages; `bytes` are those that ASTRA-sim is told.
+        The messages; `bytes` are those that ASTRA-sim gets.
     pace
         Which sends are held back.
     delay

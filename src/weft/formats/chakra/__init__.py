@@ -1,6 +1,6 @@
 """Chakra execution traces: the home format of an algorithm on disk.
 
-A folder holds one file an NPU, ``weft.{npu}.et``. The nodes are what ASTRA-sim and other
+A folder holds one file per NPU, ``weft.{npu}.et``. The nodes are what ASTRA-sim and other
 readers of Chakra run: a COMM_SEND and a COMM_RECV a transfer, a COMP where a chunk is summed or
 copied. What nodes cannot say (chunks, times, routes, the network, the collectives) lies in the
 attributes of each file's GlobalMetadata, so that nothing is lost: see ``docs/chakra-schema.md``.

@@ -78,7 +78,7 @@ class TraceNodes:
         return FormatError(self._about(node, text))
 
     def unclear(self, node: int, text: str) -> UnclearError:
-        """What cannot be told of a node, or of what it takes part in."""
+        """What is unclear about a node, or of what it takes part in."""
         return UnclearError(self._about(node, text))
 
     def _about(self, node: int, text: str) -> str:

@@ -37,12 +37,12 @@ class Payloads:
 
 
 def direction_of(kind: str, hints: Hints) -> _core.TraceDirection:
-    """Whether parts are told by their start (spread), their end (collect), or both."""
+    """Whether parts are known by their start (spread), their end (collect), or both."""
     if kind == "all-reduce":
         return BOTH
     sums = {move.reduce for move in hints.moves or ()} if kind == "custom" else {kind in COLLECTED}
     if len(sums) != 1:
-        raise InputError("a custom pattern of sums and copies cannot be told from messages alone")
+        raise InputError("a custom pattern of sums and copies does not follow from messages alone")
     return COLLECT if sums == {True} else SPREAD
 
 
@@ -218,7 +218,7 @@ class Matching:
                 raise self._flows.nodes.error(
                     int(self._nodes[found[len(numbers)][0]]),
                     f"moves {key[1]} B that are no chunk of the {self._kind} of "
-                    f"{format_size(demand.size)} with {demand.chunks_per_share} chunks a share; "
+                    f"{format_size(demand.size)} with {demand.chunks_per_share} chunks per share; "
                     "--size and --chunks may say otherwise",
                 )
             for i, parts in enumerate(found):

@@ -55,7 +55,7 @@ class _Reader:
             raise InputError(f"the group names NPU {max(self._group)}, but there are {npus} traces")
         self._messages = match(nodes)
         self._trace = TraceFlow(nodes, self._messages)
-        self._told = False  # by numbers, what each message carries
+        self._numbered = False  # by numbers, what each message carries
 
     def read(self) -> Imported:
         outcome: Imported | FormatError | None = None  # of the first way
@@ -71,7 +71,7 @@ class _Reader:
             if found is not None and verify(found.algorithm):
                 return found
             outcome = outcome or found
-            if self._told:
+            if self._numbered:
                 break
         if not isinstance(outcome, Imported):
             assert outcome is not None
@@ -90,7 +90,7 @@ class _Reader:
                 "of its own",
             )
         one_chunk = (self._nodes.size[self._messages.send] == self._hints.size).all()
-        if not (self._told or one_chunk or out_of_reach(trace, found.algorithm.chunks)):
+        if not (self._numbered or one_chunk or out_of_reach(trace, found.algorithm.chunks)):
             raise UnclearError(
                 f"{self._path}: cannot tell whether this is right: as its messages were read "
                 f"{found.violation()}, but they may carry other chunks; {ADVICE}"
@@ -103,7 +103,7 @@ class _Reader:
             return None
         flows, chunks = found
         # Numbers say it all, but for what sums have: that may have been too much to follow.
-        self._told = flows.by_row or not chunks.demand.chunks.reduce.any()
+        self._numbered = flows.by_row or not chunks.demand.chunks.reduce.any()
         return self._imported(flows, chunks)
 
     def _through_sends(self) -> Imported | None:

@@ -26,7 +26,7 @@ def fewer_chunks(memory: Memory, messages: Messages, dialect: Dialect) -> str:
         return "take fewer chunks"
     fit = bisect_left(range(1, now), 1, key=lambda n: not messages.fit(n / now, dialect))
     if fit == 0:
-        return f"take fewer GPUs: 1 chunk a share (it has {now}) may be too many"
+        return f"take fewer GPUs: 1 chunk per share (it has {now}) may be too many"
     return f"cut a share in {fit} chunk{'s' * (fit > 1)} or fewer (it has {now})"
 
 

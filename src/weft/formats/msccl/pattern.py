@@ -127,7 +127,7 @@ def _named(document: Document, setting: Setting, hints: Hints) -> Collective:
         )
     each = pieces // shares
     if hints.chunks not in (None, each):
-        document.fail("<algo>", f"has {each} chunks a share, not {hints.chunks}")
+        document.fail("<algo>", f"has {each} chunks per share, not {hints.chunks}")
     root = _root(document, setting, hints) if PATTERNS[kind].rooted else None
     return Collective.of(kind, group, size, each, root, alignment)
 

@@ -26,7 +26,7 @@ def too_many(memory: Memory, most: int, fits: float) -> InputError:
     elif fit:
         advice = f"cut a share in {fit} chunk{'s' * (fit > 1)} or fewer (it has {now})"
     else:
-        advice = f"1 chunk a share (it has {now}) would be too many, so take fewer GPUs"
+        advice = f"1 chunk per share (it has {now}) would be too many, so take fewer GPUs"
     return InputError(
         f"a GPU would need more than the {most} thread blocks of {MAX_OPERATIONS} operations that "
         f"it runs at once; {advice}"
@@ -40,7 +40,7 @@ def room_for(memory: Memory, most_blocks: int, together: int, *, ports: bool) ->
 
 
 def beginning(memory: Memory, part: float) -> Memory:
-    """The first rows only, and nothing of what they were told to wait for."""
+    """The first rows only, and nothing of what they wait for."""
     count = int(len(memory.transfers) * part)
     names = ("src_buffer", "src_slot", "dst_buffer", "dst_slot")
     columns = {name: getattr(memory, name)[:count] for name in names}

@@ -3,7 +3,7 @@
 Only `nop` and barriers make the threads of a block wait for each other. In between, all threads
 move data, one operation after the other, while single threads wait and signal: the first channel
 (or semaphore) of an operation belongs to thread 0, the second to thread 1, and so on. A port is
-told what to move and does so later, in order.
+asked to move something and does so later, in order.
 """
 
 from __future__ import annotations

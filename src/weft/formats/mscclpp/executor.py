@@ -38,4 +38,4 @@ COLLECTIVES = {
     "all-to-all": "alltoall",
     "broadcast": "broadcast",
 }
-"""Patterns that a plan names; others are called custom, and the reader has to be told."""
+"""Patterns that a plan names; others are called custom, and the reader needs a hint."""

@@ -76,7 +76,7 @@ def _kind(plan: Plan, hints: Hints) -> str:
     if kind not in PATTERNS:
         raise unknown_name("collective", kind, PATTERNS)
     if PATTERNS[kind].build is None:
-        raise InputError(f"{kind} must be told what moves")
+        raise InputError(f"{kind} needs to know what moves")
     return kind
 
 

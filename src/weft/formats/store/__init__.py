@@ -177,7 +177,7 @@ def _translating(topology: Topology) -> Topology:
 
 STORE = Format(
     "weft",
-    "a compact store, one file in a few bytes a transfer",
+    "a compact store, one file in a few bytes per transfer",
     recognise,
     read,
     write,

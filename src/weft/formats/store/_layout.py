@@ -148,7 +148,7 @@ def opened(path: Path) -> tuple[Directory, Arrays, int]:
     Raises
     ------
     FormatError
-        It is no store, damaged where that can be told without reading the log, or changed
+        It is no store, damaged where that shows without reading the log, or changed
         while it was read.
     """
     try:

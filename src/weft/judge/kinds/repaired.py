@@ -103,7 +103,7 @@ def _malformed_gather(rows: RepairedRows, demand: Collective, topology: Topology
         kept = _keys(topology)
         turned = kept[[1, 0, 2, 3]]
         if len(np.unique(np.concatenate([kept, turned], axis=1), axis=1).T) != topology.links:
-            return f"links without a twin the other way; {demand.kind} needs them to run backwards"
+            return f"links without a reverse link; {demand.kind} needs them to run backwards"
     return wrong
 
 

@@ -47,7 +47,7 @@ def judge_rounds(algorithm: Algorithm, rows: RoundLog, progress: Progress = None
                 bytes=chunks.bytes,
                 owner=_owners(algorithm),
                 present=(topology.ranks >= 0).astype(np.uint8),
-                twinned=_twinned(topology) if sums else np.zeros(0, dtype=np.uint8),
+                has_reverse=_has_reverse(topology) if sums else np.zeros(0, dtype=np.uint8),
             ),
             sums=sums,
             spreads=demand.kind != "reduce-scatter",
@@ -99,8 +99,8 @@ def _owners(algorithm: Algorithm) -> NDArray[np.int32]:
     return chunks.set_members[chunks.set_offsets[sets]]
 
 
-def _twinned(topology: Topology) -> NDArray[np.uint8]:
-    """Whether each link has a twin of its own: of several parallel ones the i-th has the i-th."""
+def _has_reverse(topology: Topology) -> NDArray[np.uint8]:
+    """Whether each link has a reverse of its own; of parallel ones the i-th has the i-th."""
     speeds = np.stack([topology.bandwidth, topology.latency])
     kinds, kind = np.unique(speeds, axis=1, return_inverse=True)
     src, dst = topology.src.astype(np.int64), topology.dst.astype(np.int64)
@@ -110,9 +110,9 @@ def _twinned(topology: Topology) -> NDArray[np.uint8]:
     ordered = there[order]
     place = np.empty(len(there), dtype=np.int64)
     place[order] = np.arange(len(there)) - np.searchsorted(ordered, ordered)
-    twins = np.searchsorted(ordered, back, side="right") - np.searchsorted(ordered, back)
-    twinned: NDArray[np.uint8] = (place < twins).astype(np.uint8)
-    return twinned
+    reverse_links = np.searchsorted(ordered, back, side="right") - np.searchsorted(ordered, back)
+    has_reverse: NDArray[np.uint8] = (place < reverse_links).astype(np.uint8)
+    return has_reverse
 
 
 def _link(v: RoundViolation, a: Algorithm) -> str:
@@ -138,7 +138,7 @@ _SENTENCES: Sentences = {
         Code.chunk_range: "{link} carries chunk {chunk}, but chunks are 0 to {last_chunk}",
     },
     "route": {
-        Code.no_twin: "{link} is run backwards, but no link of its speed leads back",
+        Code.no_reverse: "{link} is run backwards, but no link of its speed leads back",
     },
     "link": {
         Code.link_taken: "{link} is taken at {start}, but round {other} holds it until {end}",

@@ -49,7 +49,7 @@ def judge_symmetric(
     try:
         orbits = find_orbits(topology)
     except NotAlikeError as why:
-        text = f"{topology.name} does not look alike from every NPU: {why}"
+        text = f"{topology.name} is not vertex-transitive: {why}"
         return Verdict(False, text, "structure")
     way = orbits.way_of[apart(topology.dimensions, rows.src, rows.dst)]
     for row in np.flatnonzero(way < 0)[:1].tolist():

@@ -1,4 +1,4 @@
-"""Networks that looked alike from every NPU before some links or NPUs failed.
+"""Networks that were vertex-transitive before some links or NPUs failed.
 
 The symmetric plan of the whole network goes on as if nothing had happened; what does not get
 through is brought afterwards, over the links that are left. A link fewer into an NPU costs it that

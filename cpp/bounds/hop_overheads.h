@@ -9,7 +9,7 @@
 
 namespace weft {
 
-struct Leads {
+struct HopOverheads {
     // Time a hop takes at the least besides its hold of the link, before it or after it.
     std::vector<ps> once;    // of one hop
     std::vector<ps> across;  // of several, of which the first waits before or the last after: so
@@ -21,7 +21,7 @@ struct Leads {
     std::vector<bool> steady;
 };
 
-Leads find_leads(const Network& network, CostModel cost);
+HopOverheads find_hop_overheads(const Network& network, CostModel cost);
 
 // The soonest a chunk of `bytes` that NPU `from` has at 0 can be at each node; `never` where there
 // is no way. Backwards: how long from each node to `from`.

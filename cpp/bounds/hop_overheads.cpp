@@ -1,4 +1,4 @@
-#include "bounds/leads.h"
+#include "bounds/hop_overheads.h"
 
 #include <algorithm>
 #include <functional>
@@ -31,7 +31,7 @@ std::vector<std::int64_t> through_switches(const Network& net, bool backwards, s
 
 }  // namespace
 
-Leads find_leads(const Network& net, CostModel cost) {
+HopOverheads find_hop_overheads(const Network& net, CostModel cost) {
     const auto add = [](std::int64_t so_far, Speed link) { return so_far + link.latency; };
     const auto narrow = [](std::int64_t so_far, Speed link) {
         return std::min(so_far, link.bandwidth);
@@ -44,8 +44,9 @@ Leads find_leads(const Network& net, CostModel cost) {
     const auto narrowest = through_switches(net, false, never - 1, never, narrow, std::less<>{});
     const auto narrowest_on = through_switches(net, true, never - 1, never, narrow, std::less<>{});
 
-    Leads leads;
-    for (auto* column : {&leads.once, &leads.across, &leads.out_of}) column->reserve(net.links());
+    HopOverheads overheads;
+    for (auto* column : {&overheads.once, &overheads.across, &overheads.out_of})
+        column->reserve(net.links());
     for (std::int32_t link = 0; link < net.links(); ++link) {
         const auto src = net.src[link], dst = net.dst[link];
         const auto bandwidth = net.speed[link].bandwidth;
@@ -57,12 +58,12 @@ Leads find_leads(const Network& net, CostModel cost) {
         const bool maybe_late = behind_switch && narrowest[src] <= bandwidth;
         const ps held = cost.blocking ? latency : 0;
         const bool reached = latency_before[src] != never && latency_after[dst] != never;
-        leads.once.push_back(reached ? latency_before[src] + latency - held : 0);
-        leads.across.push_back(maybe_early && maybe_late ? 0 : leads.once.back());
-        leads.out_of.push_back(reached ? latency_after[dst] + latency - held : 0);
-        leads.steady.push_back(!maybe_early);
+        overheads.once.push_back(reached ? latency_before[src] + latency - held : 0);
+        overheads.across.push_back(maybe_early && maybe_late ? 0 : overheads.once.back());
+        overheads.out_of.push_back(reached ? latency_after[dst] + latency - held : 0);
+        overheads.steady.push_back(!maybe_early);
     }
-    return leads;
+    return overheads;
 }
 
 // A hop takes at least the sum of α and, cut-through, the time of its first link's bytes.
