@@ -421,7 +421,7 @@ def repaired(kind: str) -> Algorithm:
     ],
 )
 @pytest.mark.parametrize("kind", ["all-reduce", "all-to-all"])
-def test_mended_rows_come_back_or_are_refused(kind, change, message, tmp_path):
+def test_repaired_rows_come_back_or_are_refused(kind, change, message, tmp_path):
     algorithm = repaired(kind)
     assert isinstance(algorithm.rows, RepairedExchange if kind == "all-to-all" else RepairedRows)
     write(algorithm, tmp_path / "a.weft")
@@ -507,3 +507,13 @@ def test_what_is_said_of_a_store_must_fit(tmp_path):
     assert read(tmp_path / "a.weft", Hints("all-gather")).algorithm.demands
     with pytest.raises(InputError, match="says otherwise by itself than --collective"):
         read(tmp_path / "a.weft", Hints("all-reduce"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "old"), [("all-gather", "mended"), ("all-to-all", "mended-exchange")]
+)
+def test_names_of_the_first_release_are_read(kind, old, tmp_path):
+    algorithm = repaired(kind)
+    write(algorithm, tmp_path / "a.weft")
+    rewrite(tmp_path / "a.weft", lambda directory: {**directory, "rows": old})
+    assert_same(weft.load(tmp_path / "a.weft"), algorithm)

@@ -50,6 +50,9 @@ __all__ = ["SUFFIX", "read", "recognise", "write"]
 
 SUFFIX = ".weft"
 
+# What Weft 0.1.0 called kinds of rows that have other names now.
+_RENAMED = {"mended": "repaired", "mended-exchange": "repaired-exchange"}
+
 
 def recognise(path: Path, head: bytes) -> bool:
     """Whether a file is a compact store, or is called one."""
@@ -124,7 +127,7 @@ def read(path: Path, hints: Hints) -> Imported:
 
 
 def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
-    kind = KINDS.get(directory.rows)
+    kind = KINDS.get(_RENAMED.get(directory.rows, directory.rows))
     if kind is None:
         raise InputError(f"rows of the kind {brief(directory.rows)}, which this Weft does not know")
     limit = count_limit(size)
