@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <utility>
 
 namespace weft::program {
 namespace {
@@ -117,17 +118,16 @@ class Weaver {
         : program_(program), detour_(detour), cells_(program.npu.size()),
           flying_(program.actions()), first_row_(program.actions(), -1),
           last_row_(program.actions(), -1) {
-        for (std::size_t c = 0; c < cells_.size(); ++c) {
-            cells_[c].chunk = program.chunk[c];
-            cells_[c].place = program.place[c];
-        }
         const auto npus = program.npu.empty() ? 0 : *std::ranges::max_element(program.npu) + 1;
         free_slot_.assign(npus, 0);
-        for (std::size_t c = 0; c < cells_.size(); ++c)
-            if (program.place[c] >> place_bits == scratch) {
-                auto& slot = free_slot_[program.npu[c]];
-                slot = std::max(slot, (program.place[c] & ((1 << place_bits) - 1)) + 1);
-            }
+        for (std::size_t c = 0; c < cells_.size(); ++c) {
+            const auto place = program.place[c];
+            cells_[c].chunk = program.chunk[c];
+            cells_[c].place = place;
+            auto& free = free_slot_[program.npu[c]];
+            if (place >> place_bits == scratch)
+                free = std::max(free, (place & ((1 << place_bits) - 1)) + 1);
+        }
         find_wishes();
     }
 
@@ -135,14 +135,13 @@ class Weaver {
         for (const auto event : sequence) {
             if (event >= 2 * program_.actions()) continue;
             const auto action = event / 2;
-            if (event % 2 == 0) {
-                if (detour_[action]) start_detour(action);
-            } else if (detour_[action]) {
-                end_detour(action);
-            } else {
-                const auto from = program_.src[action];
-                add_row(action, cells_[from], program_.npu[from], program_.dst[action]);
-            }
+            const auto from = program_.src[action];
+            if (event % 2 == 0 && detour_[action])
+                start_detour(action);
+            else if (event % 2 == 1 && detour_[action])
+                add_row(action, flying_[action], program_.npu[program_.dst[action]]);
+            else if (event % 2 == 1)
+                add_row(action, cells_[from], program_.npu[from]);
         }
         show_lost_results();
         return std::move(woven_);
@@ -155,22 +154,15 @@ class Weaver {
         std::vector<std::int64_t> readers;  // rows since
     };
 
-    // Wishes by the action that waits, so that they are at hand when its row is written.
+    // Links the wishes of each action that waits, so that they are at hand when its row is written.
     void find_wishes() {
-        wish_offsets_.assign(program_.actions() + 1, 0);
+        const auto& edges = program_.edges;
         const auto limit = 2 * program_.actions();
-        const auto counts = [&](std::size_t e) {
-            return program_.wished[e] && program_.edges.from[e] < limit &&
-                   program_.edges.to[e] < limit;
-        };
-        for (std::size_t e = 0; e < program_.edges.size(); ++e)
-            if (counts(e)) ++wish_offsets_[program_.edges.to[e] / 2 + 1];
-        for (std::int64_t a = 0; a < program_.actions(); ++a)
-            wish_offsets_[a + 1] += wish_offsets_[a];
-        wishes_.resize(wish_offsets_.back());
-        std::vector<std::int64_t> next(wish_offsets_.begin(), wish_offsets_.end() - 1);
-        for (std::size_t e = 0; e < program_.edges.size(); ++e)
-            if (counts(e)) wishes_[next[program_.edges.to[e] / 2]++] = e;
+        first_wish_.assign(program_.actions(), -1);
+        next_wish_.assign(edges.size(), -1);
+        for (auto e = static_cast<std::int64_t>(edges.size()) - 1; e >= 0; --e)
+            if (program_.wished[e] && edges.from[e] < limit && edges.to[e] < limit)
+                next_wish_[e] = std::exchange(first_wish_[edges.to[e] / 2], e);
     }
 
     // The value leaves its cell before that is overwritten, and waits in a slot of its own.
@@ -181,13 +173,9 @@ class Weaver {
         put(action, cells_[from], program_.npu[from], held, program_.npu[to], held.place, false);
     }
 
-    void end_detour(std::int64_t action) {
-        const auto to = program_.dst[action];
-        add_row(action, flying_[action], program_.npu[to], to);
-    }
-
     // A cell that once held its result keeps that name: what lies there later is no result.
-    void add_row(std::int64_t action, Cell& from, std::int32_t src, std::int32_t to) {
+    void add_row(std::int64_t action, Cell& from, std::int32_t src) {
+        const auto to = program_.dst[action];
         Cell& cell = cells_[to];
         std::int32_t place = cell.place;
         if (!program_.reduce[action] && program_.result_place[to] >= 0 &&
@@ -263,9 +251,9 @@ class Weaver {
     // Of the two rows of a detour, one reads and the other writes; any other row does both.
     void wait_for_wishes(std::int64_t row, std::int64_t action) {
         const bool reads = row == first_row_[action], writes = !reads || !detour_[action];
-        for (auto w = wish_offsets_[action]; w < wish_offsets_[action + 1]; ++w) {
-            const auto earlier = program_.edges.from[wishes_[w]] / 2;
-            if (program_.edges.to[wishes_[w]] % 2 == 0 ? !reads : !writes) continue;
+        for (auto wish = first_wish_[action]; wish >= 0; wish = next_wish_[wish]) {
+            const auto earlier = program_.edges.from[wish] / 2;
+            if (program_.edges.to[wish] % 2 == 0 ? !reads : !writes) continue;
             if (last_row_[earlier] >= 0 && earlier != action) wait(row, last_row_[earlier]);
         }
     }
@@ -297,9 +285,9 @@ class Weaver {
     std::vector<Cell> cells_;
     std::vector<Cell> flying_;  // values of detours, by action
     std::vector<std::int32_t> free_slot_;
-    std::vector<std::int64_t> first_row_, last_row_, wish_offsets_;
-    std::vector<std::size_t> wishes_;                  // edges, by the action that waits
-    std::vector<std::array<std::int64_t, 2>> causes_;  // rows whose data each row needs
+    std::vector<std::int64_t> first_row_, last_row_;
+    std::vector<std::int64_t> first_wish_, next_wish_;  // edges: of an action that waits, by edge
+    std::vector<std::array<std::int64_t, 2>> causes_;   // rows whose data each row needs
     std::vector<std::int64_t> stack_;
     Linearized woven_;
 };

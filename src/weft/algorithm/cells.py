@@ -16,6 +16,7 @@ from weft.collective.slots import input_slots, output_slots
 WHOLE = frozenset({"all-reduce", "broadcast", "reduce"})
 
 Int32 = NDArray[np.int32]
+Column = Int32 | int  # one for all cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,16 +121,11 @@ class _Table:
         return np.concatenate([given, more]), np.concatenate([taken, rest]), loose
 
     def _add(
-        self,
-        npu: int,
-        name: Int32,
-        chunk: Int32 | int = -1,
-        result: Int32 | int = -1,
-        result_place: Int32 | int = -1,
+        self, npu: int, name: Int32, chunk: Column = -1, result: Column = -1, place: Column = -1
     ) -> Int32:
         """The numbers of new cells."""
         run = np.empty((5, len(name)), dtype=np.int32)
-        for row, column in enumerate((npu, name, chunk, result, result_place)):
+        for row, column in enumerate((npu, name, chunk, result, place)):
             run[row] = column
         self.runs.append(run)
         self._count += len(name)

@@ -89,13 +89,9 @@ class Chunk:
         input[0] of rank 2
         """
         run = self._run
-        target = self._program._memory.find(
-            rank,
-            run.buffer if buffer is None else buffer,
-            run.first if index is None else index,
-            len(run.cells),
-            full=False,
-        )
+        buffer = run.buffer if buffer is None else buffer
+        index = run.first if index is None else index
+        target = self._program._memory.find(rank, buffer, index, len(run.cells), full=False)
         return self._program._move(self, target, False, after, calling_line(1))
 
     def reduce(self, other: Chunk, *, after: Chunk | Sequence[Chunk] = ()) -> Chunk:

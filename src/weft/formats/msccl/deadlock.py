@@ -49,20 +49,16 @@ class Graph:
 
     def _add_messages(self, blocks: list[Block]) -> None:
         for block in blocks:
-            if block.sends is None:
-                continue
-            sent: list[int] = []
-            received: list[int] = []
-            for step in block.steps:
-                if step.send >= 0:
-                    sent += self._nodes(self.of_half[2 * step.send])
-                    received += self._nodes(self.of_half[2 * step.send + 1])
+            messages = [step.send for step in block.steps if step.send >= 0]
+            sent = [node for m in messages for node in self._nodes(2 * m)]
+            received = [node for m in messages for node in self._nodes(2 * m + 1)]
             for at, (out, into) in enumerate(zip(sent, received, strict=True)):
                 self.after[out].append(into)
                 if at + SLOTS < len(sent):
                     self.after[into].append(sent[at + SLOTS])
 
-    def _nodes(self, step: int) -> range:
+    def _nodes(self, half: int) -> range:
+        step = self.of_half[half]
         return range(self.first[step], self.first[step + 1])
 
     def circles(self) -> tuple[list[list[Step]], list[Step]]:

@@ -106,11 +106,6 @@ def _place(end: str, place: Place) -> str:
     return f'{end}buf="{_LETTERS[place[0]]}" {end}off="{place[1]}"'
 
 
-def longest(gpus: list[Numbered]) -> int:
-    """The most steps any block has."""
-    return max((len(lines) for gpu in gpus for lines in gpu.lines), default=0)
-
-
 def check_limits(
     gpus: list[Numbered], dialect: Dialect, name: str, memory: Memory, messages: Messages
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from graphlib import TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,20 +62,8 @@ def _needed(
 
 def _sequence(needed: list[list[set[Spot]]]) -> list[Spot]:
     """The steps, each after all that it needs."""
-    waits = {(b, s): len(n) + (s > 0) for b, line in enumerate(needed) for s, n in enumerate(line)}
-    after: dict[Spot, list[Spot]] = {spot: [] for spot in waits}
-    for b, s in waits:
-        if s:
-            after[b, s - 1].append((b, s))
-        for spot in needed[b][s]:
-            after[spot].append((b, s))
-    ready = deque(spot for spot, count in waits.items() if count == 0)
-    sequence = []
-    while ready:
-        spot = ready.popleft()
-        sequence.append(spot)
-        for other in after[spot]:
-            waits[other] -= 1
-            if waits[other] == 0:
-                ready.append(other)
-    return sequence
+    spots = [(b, s) for b, line in enumerate(needed) for s in range(len(line))]
+    sorter: TopologicalSorter[Spot] = TopologicalSorter(dict.fromkeys(spots, ()))
+    for b, s in spots:
+        sorter.add((b, s), *needed[b][s], *([(b, s - 1)] if s else []))
+    return list(sorter.static_order())

@@ -18,7 +18,7 @@ from weft.formats.msccl.fusion import spread
 from weft.formats.msccl.heading import heading_of, name_of
 from weft.formats.msccl.merging import merged
 from weft.formats.msccl.moves import Move, Order, moves_of, order_of
-from weft.formats.msccl.numbering import Numbered, check_limits, longest, numbered, texts
+from weft.formats.msccl.numbering import Numbered, check_limits, numbered, texts
 
 
 def write(
@@ -99,7 +99,7 @@ def _gpus(
             by_gpu[block.gpu].append(block)
         found = [numbered(each, order) for each in by_gpu]
         channels = 1 + max((block.channel for block in blocks), default=0)
-        steps = longest(found)
+        steps = max((len(lines) for gpu in found for lines in gpu.lines), default=0)
         too_many = max(map(len, by_gpu)) > dialect.blocks
         if steps <= dialect.steps or too_many or lanes == dialect.channels:
             return found, channels
