@@ -27,20 +27,8 @@ LARGEST = (1 << 31) - 1
 BATCH = 1 << 15  # steps whose texts are kept before they become numbers
 
 
-class Type(IntEnum):
-    """What a step does; the names are those of the format."""
-
-    S = 0
-    R = 1
-    RCS = 2
-    RRS = 3
-    RRC = 4
-    RRCS = 5
-    CPY = 6
-    RE = 7
-    NOP = 8
-
-
+# What a step does; the names are those of the format.
+Type = IntEnum("Type", ["S", "R", "RCS", "RRS", "RRC", "RRCS", "CPY", "RE", "NOP"], start=0)
 TYPES = {kind.name.lower(): int(kind) for kind in Type}
 BUFFERS = {"i": int(Buffer.INPUT), "o": int(Buffer.OUTPUT), "s": int(Buffer.SCRATCH)}
 WORDS = {"type": TYPES, "srcbuf": BUFFERS, "dstbuf": BUFFERS}
@@ -271,18 +259,18 @@ class _Reader:
     def start(self, name: str, attributes: list[str]) -> None:
         depth = self.depth = self.depth + 1
         self.elements += 1
-        if self.ignored:
-            self.check_bounds()
-        elif depth == 4 and name == "step":
+        if depth == 4 and name == "step" and not self.ignored:
             self.steps.add(attributes, self.parser.CurrentLineNumber)
-        elif depth == 3 and name == "tb":
+            return
+        self.check_bounds()
+        if self.ignored:
+            return
+        if depth == 3 and name == "tb":
             self.gpu_of.append(len(self.gpus) - 1)
             self.first_step.append(len(self.steps))
             self.blocks.add(attributes, self.parser.CurrentLineNumber)
-            self.check_bounds()
         elif depth == 2 and name == "gpu":
             self.gpus.add(attributes, self.parser.CurrentLineNumber)
-            self.check_bounds()
         elif depth == 1 and name == "algo":
             self.algo = dict(zip(attributes[::2], attributes[1::2], strict=True))
         elif depth == 1:

@@ -66,11 +66,8 @@ def _check_outputs(translation: Translation, collective: Collective) -> None:
     for gpu, (row, count) in enumerate(
         zip(translation.cells.slots[Buffer.OUTPUT], counts.tolist(), strict=True)
     ):
-        missing = np.flatnonzero(~written[row[:count]])
-        if len(missing):
-            translation.document.fail(
-                f"GPU {gpu}", f"never writes output[{missing[0]}], and inplace=0"
-            )
+        for slot in np.flatnonzero(~written[row[:count]])[:1]:
+            translation.document.fail(f"GPU {gpu}", f"never writes output[{slot}], and inplace=0")
 
 
 def _algorithm(

@@ -36,7 +36,11 @@ class Hazards:
 
 def find_hazards(memory: Memory) -> Hazards:
     """Find what the order of the rows leaves to be kept by semaphores and scratch slots."""
-    return _Search(memory).run()
+    search = _Search(memory)
+    for row in range(len(memory.transfers)):
+        search.start(row)
+        search.end(row)
+    return search.found
 
 
 class _Search:
@@ -54,16 +58,10 @@ class _Search:
         self.causes: list[tuple[int, int]] = []  # rows whose data a row needs; -1: none
         self.found = Hazards([False] * count, [[] for _ in range(2 * count)], [False] * count)
 
-    def run(self) -> Hazards:
-        for row in range(len(self.src)):
-            self._start(row)
-            self._end(row)
-        return self.found
-
     def start_of(self, row: int) -> int:
         return 2 * row + int(self.src[row] == self.dst[row])
 
-    def _start(self, row: int) -> None:
+    def start(self, row: int) -> None:
         """A row reads what an earlier one wrote, and waits for the rows it depends on."""
         source = self.sources[row]
         wait = self.found.before[self.start_of(row)]
@@ -77,7 +75,7 @@ class _Search:
         self.causes.append((cause, self.writer.get(target, -1) if self.reduce[row] else -1))
         self.readers.setdefault(source, []).append(row)
 
-    def _end(self, row: int) -> None:
+    def end(self, row: int) -> None:
         """A row writes where others have read and written before."""
         target = self.targets[row]
         writer = self.writer.get(target, -1)

@@ -133,7 +133,9 @@ class _BlockReader:
 
     def _read(self, where: Where, operation: Operation) -> None:
         name = operation.name
-        if name == "nop":
+        if name in MOVES:
+            self._moves(where, operation, MOVES[name])
+        elif name == "nop":
             self.threads.together(where)
         elif name == "barrier":
             self._barrier(where, operation)
@@ -153,8 +155,6 @@ class _BlockReader:
             self._pipeline(where, operation)
         elif name in IN_SWITCH:
             raise InputError("this operation works in a switch, which Weft cannot express")
-        elif name in MOVES:
-            self._moves(where, operation, MOVES[name])
         else:
             raise unknown_name("operation", name[:20], [*MOVES, *ON_CHANNELS, *OTHERS, *IN_SWITCH])
 
