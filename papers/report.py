@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from papers.figures import Figure, svg_of
-from weft.documents import new_file, try_writing
+from weft.documents import new_file
+from weft.documents.writing import try_writing
 from weft.errors import FormatError
 from weft.pictures import check_drawing
 from weft.units import format_size

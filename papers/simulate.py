@@ -10,8 +10,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from weft.formats.chakra._columns import planned
-
 from papers.convert import quickest, ring
 from papers.report import Row, Setup, one_table
 from weft import _core
@@ -35,7 +33,7 @@ NETWORK = "topology: [Ring]\nnpus_count: [{n}]\nbandwidth: [50]\nlatency: [500]\
 def save_ring(kind: str, n: int, folder: Path) -> None:
     """Traces of a ring, without what Weft would add to them."""
     algorithm = ring(kind, n)
-    plan = planned(algorithm.transfers, algorithm.chunks.bytes, n)
+    plan = _core.ChakraPlan(n, algorithm.transfers.core, algorithm.chunks.bytes)
     folder.mkdir()
     for rank in range(n):
         trace = _core.write_chakra("0.0.4", [], plan.nodes(rank))

@@ -158,7 +158,7 @@ def test_networks_that_do_not_look_alike() -> None:
         (replace(network("line:5"), translates=True), "no link like"),
         (replace(ring, dimensions=()), "on no grid"),
     ):
-        refused(algorithm.on(topology), "structure", "look alike", words)
+        refused(algorithm.on(topology), "structure", "vertex-transitive", words)
     with pytest.raises(NotAlikeError, match="removed"):
         find_orbits(ring.without(npus=[1]))
     names = ("src", "dst", "bandwidth", "latency")
