@@ -137,7 +137,7 @@ def torn(width: int, height: int, seeds: int) -> list[Case]:
 
 
 def scattered(seeds: int) -> list[Case]:
-    """All-Gather among NPUs drawn at random, 1 MiB a chunk, four chunks a member."""
+    """All-Gather among NPUs drawn at random, 1 MiB per chunk, four chunks per member."""
     cases = []
     for spec, members, count in (("mesh:8x8", 8, 10), ("torus:8x8x8", 64, seeds)):
         network = load_topology(spec)
@@ -302,7 +302,7 @@ def _machines(_: Extent) -> Setup:
 
 
 def _scattered(extent: Extent) -> Setup:
-    title = "All-Gather among NPUs drawn at random, 1 MiB a chunk, four chunks a member"
+    title = "All-Gather among NPUs drawn at random, 1 MiB per chunk, four chunks per member"
     return _setup("scattered", title, "", scattered(1 if extent == Extent.SHORT else 3))
 
 
