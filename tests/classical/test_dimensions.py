@@ -11,7 +11,7 @@ from tests.examples import examples
 from tests.strategies import COSTS, GB_S, networks, roomy
 from weft import Algorithm, Collective, CostModel, Topology, load_topology
 from weft.classical import baseline
-from weft.classical.grid import grid_of
+from weft.topology.grid import grid_of
 from weft.classical.paths import direct_dimensions, load_of
 from weft.judge import verify
 

@@ -20,7 +20,7 @@ from tests.strategies import COSTS, group_collectives, networks, roomy, same
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.classical import BASELINES, baseline
-from weft.classical.mapping import Sends
+from weft.planners.sends import Sends
 from weft.classical.planner import Classical
 from weft.cli.comparison import notes
 from weft.collective import Collective, Plan, Request

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.classical.grid import Grid, grid_of
-from weft.classical.mapping import Sends
+from weft.topology.grid import Grid, grid_of
+from weft.planners.sends import Sends
 from weft.classical.paths import direct_dimensions
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Trees, npus_of, ranks_of, roots_of, serve, turns

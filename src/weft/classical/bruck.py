@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.classical.mapping import Sends
+from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.classical.trees import Trees, npus_of, ranks_of, roots_of, serve
 from weft.collective import Collective

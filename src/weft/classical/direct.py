@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.classical.mapping import Sends
+from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.collective import PATTERNS, Chunks, Collective
 from weft.cost import CostModel

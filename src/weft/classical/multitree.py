@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft import _core
-from weft.classical.mapping import Sends
+from weft.planners.sends import Sends
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Trees, npus_of, roots_of
 from weft.collective import Collective

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Buffer, place
-from weft.classical.mapping import Sends
+from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.collective import Collective
 from weft.cost import CostModel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.classical.mapping import Produce, Sends, untimed
+from weft.planners.sends import Produce, Sends, untimed
 from weft.engine import simulate
 from weft.errors import UnreachableError
 from weft.planners.chunking import WORTH, ladders

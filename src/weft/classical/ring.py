@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.classical.mapping import Sends
+from weft.planners.sends import Sends
 from weft.classical.planner import ROOTED, SHARED, classical
 from weft.classical.rings import find_rings
 from weft.classical.trees import Ranks, Trees, roots_of, serve, turns

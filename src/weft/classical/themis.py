@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from weft.classical.blueconnect import Order, by_dimensions
-from weft.classical.grid import Grid, grid_of
-from weft.classical.mapping import Sends
+from weft.topology.grid import Grid, grid_of
+from weft.planners.sends import Sends
 from weft.classical.paths import direct_dimensions, load_of
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import roots_of, turns

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weft.classical.mapping import Sends
+from weft.planners.sends import Sends
 from weft.collective import Collective
 from weft.ragged import owners, ranges
 

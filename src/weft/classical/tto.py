@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.classical.grid import Grid, Places, grid_of
-from weft.classical.mapping import Sends
+from weft.topology.grid import Grid, Places, grid_of
+from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.classical.trees import Trees, depths
 from weft.collective import Collective

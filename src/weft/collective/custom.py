@@ -80,11 +80,21 @@ def all_reduce_of(
     group: Sequence[int], size: int, pieces: int, *, alignment: int = DEFAULT_ALIGNMENT
 ) -> Collective:
     """All-Reduce of a buffer of `size` bytes cut in any number of pieces."""
-    marks = cut(size, pieces, alignment)
-    everyone = np.zeros(pieces, dtype=np.int32)
+    return all_reduce_at(group, cut(size, pieces, alignment), alignment=alignment)
+
+
+def all_reduce_at(
+    group: Sequence[int],
+    marks: NDArray[np.int64],
+    *,
+    alignment: int = DEFAULT_ALIGNMENT,
+    relay: bool = True,
+) -> Collective:
+    """All-Reduce of a buffer cut at these places, the first and the last of which are its ends."""
+    everyone = np.zeros(len(marks) - 1, dtype=np.int32)
     members = Sets.of([sorted(group)])
     parts = Chunks.build(np.diff(marks), marks[:-1], everyone, everyone, members, reduce=True)
-    return _collective("all-reduce", group, parts, 1, alignment, relay=True)
+    return _collective("all-reduce", group, parts, 1, alignment, relay=relay)
 
 
 def all_to_allv(

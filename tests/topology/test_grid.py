@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft import Topology, load_topology
-from weft.classical.grid import Grid, grid_of
+from weft.topology.grid import Grid, grid_of
 
 
 @pytest.mark.parametrize(

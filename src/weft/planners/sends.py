@@ -72,6 +72,12 @@ class Sends:
     def __len__(self) -> int:
         return len(self.step)
 
+    def selected(self, rows: NDArray[np.bool_]) -> Sends:
+        """Some of the rows, none of which waits for others."""
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        kept: dict[str, Any] = {n: c[rows] for n, c in columns.items() if c is not None}
+        return Sends(**kept)
+
     @classmethod
     def together(cls, parts: Sequence[Sends]) -> Sends:
         """Rows of several, one after the other; their steps count as they are."""

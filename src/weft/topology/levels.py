@@ -1,0 +1,114 @@
+"""Levels of a network: boxes, leaves, pods; found by how near NPUs are to each other.
+
+Two NPUs are near if a message between them takes little time. NPUs that are joined by ever longer
+ways make ever larger parts; where all parts are alike, they are the levels of a grid. What the
+network is called, and what it declares, is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.cost import CostModel
+from weft.topology.grid import Grid
+from weft.topology.model import Topology
+
+_PROBE = 1 << 20  # bytes of the message whose time says how near two NPUs are
+_MOST_NPUS = 1024  # a number is kept for each two of them
+
+Numbers = NDArray[np.int64]
+
+
+def levels_of(topology: Topology, group: Sequence[int]) -> Grid | None:
+    """The grid of a group: places in a box, boxes, and so on; None if it has no levels.
+
+    Neighbours along the outer levels are those that are nearest to each other, as on a rail.
+    """
+    members = np.array(sorted(group), dtype=np.int32)
+    if not 4 <= len(members) <= _MOST_NPUS:
+        return None
+    away = distances_between(topology, members)
+    parts = nested_parts(away)
+    if not parts:
+        return None
+    sizes, order = [], np.arange(len(members))[:, None]  # one row per part, in grid order
+    for part in parts:
+        order = _aligned(order, part[order[:, 0]], away)
+        sizes.append(order.shape[1] // max(int(np.prod(sizes)), 1))
+    return Grid(tuple(sizes), members[order.reshape(-1)])
+
+
+def distances_between(topology: Topology, members: NDArray[np.int32]) -> Numbers:
+    """How long a message takes between any two of these at least, the longer way counts (ps)."""
+    network, cost = topology.core, CostModel().core
+    away = np.array(
+        [_core.soonest(network, cost, _PROBE, int(npu), False)[members] for npu in members]
+    )
+    return np.maximum(away, away.T)
+
+
+def nested_parts(away: Numbers) -> list[Numbers]:
+    """Ever larger parts, each a number for every NPU: all parts of one size, the last is one."""
+    found: list[Numbers] = []
+    last = 1
+    part = np.arange(len(away))
+    for near in _merges(away):
+        part = _joined(part, away <= near)
+        size = np.bincount(part)
+        if size[0] > last and (size == size[0]).all():
+            found.append(part)
+            last = int(size[0])
+    return found if len(found) > 1 and last == len(away) else []
+
+
+def _merges(away: Numbers) -> list[int]:
+    """Distances at which parts grow together: those of a least spanning tree."""
+    reached = np.full(len(away), np.iinfo(np.int64).max)
+    inside = np.zeros(len(away), dtype=np.bool_)
+    node, used = 0, set[int]()
+    for _ in range(len(away) - 1):
+        inside[node] = True
+        reached = np.minimum(reached, away[node])
+        outside = np.where(inside, np.iinfo(np.int64).max, reached)
+        node = int(outside.argmin())
+        used.add(int(outside[node]))
+    return sorted(used)
+
+
+def _joined(part: Numbers, near: NDArray[np.bool_]) -> Numbers:
+    """Parts of which some NPUs are near each other, as one; numbered by their first NPU."""
+    part = part.copy()
+    while True:
+        least = np.where(near, part[None, :], len(part)).min(axis=1)
+        of_part = np.full(len(part), len(part))
+        np.minimum.at(of_part, part, least)
+        joined = np.minimum(part, of_part[part])
+        if np.array_equal(joined, part):
+            return np.unique(part, return_inverse=True)[1].astype(np.int64)
+        part = joined
+
+
+def _aligned(order: Numbers, part: Numbers, away: Numbers) -> Numbers:
+    """Rows of the same part in one row: those after the first have near ones at the same place."""
+    rows = []
+    for number in range(int(part.max()) + 1):
+        first, *others = order[part == number]
+        rows.append(np.concatenate([first, *(_beside(first, one, away) for one in others)]))
+    return np.array(rows)
+
+
+def _beside(first: Numbers, other: Numbers, away: Numbers) -> Numbers:
+    """The NPUs of `other`, each at the place of one of `first` that is near, else its own."""
+    near = away[np.ix_(first, other)]
+    if (near.diagonal() == near.min(axis=1)).all():
+        return other
+    place, free = np.empty_like(other), np.ones(len(other), dtype=np.bool_)
+    for i in range(len(first)):
+        distance = np.where(free, near[i], np.iinfo(np.int64).max)
+        best = i if free[i] and distance[i] == distance.min() else int(distance.argmin())
+        place[i], free[best] = other[best], False
+    return place
