@@ -101,6 +101,35 @@ class FirstCome {
 
 Simulated run_first_come(const Run& run) { return FirstCome(run).simulate(); }
 
+Simulated run_in_order(const Run& run) {
+    TimesBySize times(run.network, run.routes, run.cost);
+    Calendars calendars(run.network.links());
+    Simulated done{std::vector<ps>(run.rows.size()), std::vector<ps>(run.rows.size()),
+                   std::vector<ps>(run.network.links(), 0)};
+    std::vector<ps> joined(run.waits.size() - run.waits.rows, -1);
+    const auto ended = [&](const auto& self, std::int32_t node) -> ps {
+        if (node < run.waits.rows) return done.end[node];
+        ps& latest = joined[node - run.waits.rows];
+        if (latest < 0) {  // all it stands for come before the first row that asks
+            latest = 0;
+            for (auto wait : run.waits.waits[node]) latest = std::max(latest, self(self, wait));
+        }
+        return latest;
+    };
+    for (std::int32_t row = 0; row < run.waits.rows; ++row) {
+        ps ready = 0;
+        for (auto wait : run.waits.waits[row]) ready = std::max(ready, ended(ended, wait));
+        const auto& [duration, holds] =
+            times.of(run.bytes[run.rows.chunk[row]], run.rows.route[row]);
+        const auto links = run.routes[run.rows.route[row]];
+        done.start[row] = calendars.first_fit(links, holds, ready);
+        done.end[row] = done.start[row] + duration;
+        calendars.take(links, holds, done.start[row]);
+        for (std::size_t k = 0; k < links.size(); ++k) done.busy[links[k]] += holds[k].length;
+    }
+    return done;
+}
+
 Occupied occupied(const Run& run, std::span<const ps> start) {
     TimesBySize times(run.network, run.routes, run.cost);
     Occupied all;

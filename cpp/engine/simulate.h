@@ -34,6 +34,11 @@ struct Simulated {
 // in the order of the table. An NPU adds one after the other, in the order in which parts arrive.
 Simulated run_first_come(const Run& run);
 
+// Rows one after the other in the order of the table: each gets the first time at which it has
+// nothing left to wait for and its links are free, in gaps that earlier rows left or after them.
+// Adding takes no time.
+Simulated run_in_order(const Run& run);
+
 // Each link carries its rows in the order in which they are planned to start on it, and each NPU
 // adds in the order in which parts are planned to arrive. Rows planned as one multicast stay one.
 // For a plan that holds, without time for adding, no row is later than planned: a wait that the

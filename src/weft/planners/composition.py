@@ -5,6 +5,9 @@ is summed along one level after the other. Along each it is either *scattered*, 
 of a line goes on with its own share and gathers the others' on the way back; or summed in *one
 shot*: each sends all it has to every other of its line, and nothing comes back. Parts may take the
 levels in different orders and ways.
+
+All NPUs do the same. So times are found for *moves* (see ``cpp/planners/by_level/by_level.h``): the
+messages that all send at once, each to the NPU so many places on.
 """
 
 from __future__ import annotations
@@ -22,7 +25,6 @@ from weft.planners.sends import Sends
 from weft.topology.grid import Grid
 
 Numbers = NDArray[np.int64]
-_MOST_PARTS = 64
 
 
 class Step(NamedTuple):
@@ -40,23 +42,20 @@ class Part:
     ----------
     steps
         The levels in the order in which the part is summed.
-    pieces
-        In how many pieces each share is cut, so that levels work at the same time.
     weight
         How much of the buffer it is, beside other parts.
     """
 
     steps: tuple[Step, ...]
-    pieces: int = 1
     weight: float = 1.0
 
-    def scattered(self, before: int | None = None) -> list[int]:
-        """The levels along which it is scattered, in order; of the first steps only."""
-        return [step.level for step in self.steps[:before] if step.scatter]
+    def scattered(self, first: int = 0, last: int | None = None) -> list[int]:
+        """The levels along which it is scattered, in order; of some steps only."""
+        return [step.level for step in self.steps[first:last] if step.scatter]
 
-    def shares(self, sizes: Sequence[int]) -> int:
-        """In how many shares it is cut on a grid of these sizes."""
-        return math.prod(sizes[level] for level in self.scattered())
+    def shares(self, sizes: Sequence[int], first: int = 0) -> int:
+        """In how many shares it is cut on a grid of these sizes, from a step on."""
+        return math.prod(sizes[level] for level in self.scattered(first))
 
     def rows(self, sizes: Sequence[int]) -> int:
         """About how many rows it takes with one piece per share, sums and copies."""
@@ -68,39 +67,54 @@ class Part:
 
 
 class _Rows(NamedTuple):
-    """Columns that broadcast together: of what step, in which turn, from and to which place."""
+    """Columns that broadcast together: axes for shares, lines, and distances along the level.
 
-    step: int
-    turn: Numbers
+    Attributes
+    ----------
+    move
+        Number of the move among those of one piece.
+    cell
+        Number of the share.
+    src, dst
+        Places of the grid.
+    reduce
+        Whether it is added.
+    read, write
+        0 for the chunk's home, else the number of a copy that is kept apart.
+    """
+
+    move: Numbers
     cell: Numbers
     src: Numbers
     dst: Numbers
     reduce: bool
-    read: int = 0  # 0 for the chunk's home, else the number of a copy kept apart
+    read: int = 0
     write: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A grid of NPUs, and along which levels every NPU of a line is one hop from every other.
-
-    Along other levels, lines are rings: sums and copies go from neighbour to neighbour.
-    """
+    """A grid of NPUs; along levels that are rings, messages go from neighbour to neighbour only."""
 
     grid: Grid
-    direct: tuple[bool, ...]
+    rings: tuple[bool, ...]
+
+    def owners(self, part: Part) -> NDArray[np.int32]:
+        """The NPU that goes on with each share of a part that is scattered along all levels."""
+        cells = self._cells(part)
+        return self.grid.npus[sum(cells[level] * self.grid.stride(level) for level in cells)]
 
     def sends(
         self,
         part: Part,
         chunk: Numbers,
         slots: int,
-        rank: int = 0,
+        times: tuple[Numbers, Numbers],
         *,
-        sums: bool = True,
-        copies: bool = True,
+        sums: bool,
+        copies: bool,
     ) -> Sends:
-        """The rows of a part, without times.
+        """The rows of a part, in the order in which they start.
 
         Parameters
         ----------
@@ -110,83 +124,105 @@ class Layout:
             fastest.
         slots
             How many chunks the collective has: copies kept apart lie so many places apart.
-        rank
-            The place of the part beside others: of what is ready at once, the first go first.
+        times
+            Of each move: when what it sends is there, and when it starts, in picoseconds.
         sums, copies
             Whether it is summed, and whether sums are spread: both for an All-Reduce.
         """
-        made = [
-            *(self._summed(part) if sums else ()),
-            *(self._spread(part) if copies else ()),
-        ]
-        return Sends.together([self._sends(rows, chunk, slots, rank) for rows in made])
+        pieces, made = np.arange(chunk.shape[1]), list[Sends]()
+        for odd in range(min(2, len(pieces)) if any(self.rings) else 1):
+            some = pieces[odd::2] if any(self.rings) else pieces
+            for rows in self._rows(part, odd, sums, copies):
+                made.append(self._sends(rows, chunk, some, slots, times))
+        return Sends.together(made)
 
-    def owners(self, part: Part) -> NDArray[np.int32]:
-        """The NPU that goes on with each share of a part that is scattered along all levels."""
-        cells = self._cells(part)
-        return self.grid.npus[sum(cells[level] * self.grid.stride(level) for level in cells)]
-
-    def _sends(self, rows: _Rows, chunk: Numbers, slots: int, rank: int) -> Sends:
+    def _sends(
+        self,
+        rows: _Rows,
+        chunk: Numbers,
+        pieces: Numbers,
+        slots: int,
+        times: tuple[Numbers, Numbers],
+    ) -> Sends:
         """One row for every piece."""
-        turn, cell, src, dst = (
+        move, cell, src, dst = (
             column.reshape(-1)[:, None]
-            for column in np.broadcast_arrays(rows.turn, rows.cell, rows.src, rows.dst)
+            for column in np.broadcast_arrays(rows.move, rows.cell, rows.src, rows.dst)
         )
-        number, npus = chunk[cell[:, 0]], self.grid.npus
-        order = ((rows.step * _MOST_PARTS + rank) << 40) + (np.arange(chunk.shape[1]) << 20) + turn
-        places = (_place(copy, number, slots) for copy in (rows.read, rows.write))
+        number, npus = chunk[cell, pieces], self.grid.npus
+        ready, start = times
+        # What an NPU keeps apart it copies before it sends or gets anything else.
+        local = rows.write > 0
+        moves = move * chunk.shape[1] + pieces
+        order = 2 * ready[moves] if local else 2 * start[moves] + 1
+        apart = rows.read or rows.write
+        places = [_place(copy, number, slots) for copy in (rows.read, rows.write) if apart]
         made = Sends.of(order, number, npus[src], npus[dst], rows.reduce, *places)
-        return made if number.min() >= 0 else made.selected(made.chunk >= 0)
+        return made if number.min(initial=0) >= 0 else made.selected(made.chunk >= 0)
 
-    def _summed(self, part: Part) -> Iterator[_Rows]:
-        """Level by level, towards whoever goes on with a share."""
-        cells, copy = self._cells(part), 0
-        for number, (level, scatter) in enumerate(part.steps):
-            cell, lines, base = self._holders(part, number, [level])
-            stride = self.grid.stride(level)
-            if scatter:
-                owner = cells[level][:, None, None]
-                for turn, src, dst in self._towards(level, owner):
-                    sender = base + src * stride
-                    first = self._away(part, number, sender) * self.grid.sizes[level]
-                    yield _Rows(
-                        2 * number, first + turn, cell, sender, base + dst * stride, True
-                    )
-                continue
-            copy += 1
-            size = self.grid.sizes[level]
-            here = np.arange(size)[None, None, :]
-            own = base + here * stride
-            yield _Rows(2 * number, np.zeros(1), cell, own, own, False, write=copy)
-            turn = np.arange(1, size)[None, None, None, :]
-            there = (here[..., None] + turn) % size
-            src, dst = own[..., None], base[..., None] + there * stride
-            yield _Rows(2 * number + 1, turn, cell[..., None], src, dst, True, read=copy)
-
-    def _spread(self, part: Part) -> Iterator[_Rows]:
-        """Back through the levels along which it was scattered."""
-        cells = self._cells(part)
-        for number in reversed(range(len(part.steps))):
-            level, scatter = part.steps[number]
-            if not scatter:
-                continue
-            # Whoever is in the line of a share by the levels before has it by now.
-            cell, lines, base = self._holders(part, number, [level])
-            owner, stride = cells[level][:, None, None], self.grid.stride(level)
-            step = 3 * len(part.steps) - number
-            for turn, src, dst in self._towards(level, owner):
-                last = int(turn.max(initial=0)) if not self.direct[level] else 0
-                when = last - turn if last else turn
-                yield _Rows(step, when, cell, base + dst * stride, base + src * stride, False)
-
-    def _away(self, part: Part, number: int, sender: Numbers) -> Numbers:
-        """How far a share goes in the steps to come: what has to go on is summed first."""
-        away, cells = np.zeros_like(sender), self._cells(part)
-        for step in reversed(part.steps[number + 1 :]):
+    def _rows(self, part: Part, odd: int, sums: bool, copies: bool) -> Iterator[_Rows]:
+        """Sums level by level towards whoever goes on with a share, and copies back from there."""
+        first, kept = 0, 0
+        for number, step in enumerate(part.steps) if sums else ():
             if step.scatter:
-                size, owner = self.grid.sizes[step.level], cells[step.level][:, None, None]
-                away = away * size + (owner - self.grid.along(step.level, sender) - 1) % size
-        return away
+                yield self._scattered(part, number, first, odd)
+            else:
+                kept += 1
+                yield from self._one_shot(part, number, first, kept)
+            first += self._moves(part, number)
+        for number in reversed(range(len(part.steps))) if copies else ():
+            if part.steps[number].scatter:
+                rows = self._scattered(part, number, first, odd)
+                yield rows._replace(src=rows.dst, dst=rows.src, reduce=False)
+                first += self._moves(part, number)
+
+    def _scattered(self, part: Part, number: int, first: int, odd: int) -> _Rows:
+        """Sums along a line for the owner of each share."""
+        level = part.steps[number].level
+        size, stride = self.grid.sizes[level], self.grid.stride(level)
+        cell, line = self._lines(part, number)
+        owner, distance = self._cells(part)[level][:, None, None], np.arange(1, size)
+        src = (owner - distance) % size
+        dst = owner
+        if self.rings[level]:
+            dst = (src + np.where(distance <= (size - odd) // 2, 1, -1)) % size
+        sender = line + src * stride
+        return _Rows(
+            self._move(part, number, first, sender, distance),
+            cell,
+            sender,
+            line + dst * stride,
+            reduce=True,
+        )
+
+    def _one_shot(self, part: Part, number: int, first: int, kept: int) -> Iterator[_Rows]:
+        """Each NPU of a line keeps a copy of what it has, and sends that to all others."""
+        level = part.steps[number].level
+        size, stride = self.grid.sizes[level], self.grid.stride(level)
+        cell, line = self._lines(part, number)
+        here = np.arange(size)[:, None]
+        own, distance = line[..., None] + here * stride, np.arange(1, size)
+        there = line[..., None] + (here + distance) % size * stride
+        move = self._move(part, number, first, own, distance)
+        yield _Rows(move[..., :1], cell[..., None], own, own, reduce=False, write=kept)
+        yield _Rows(move, cell[..., None], own, there, reduce=True, read=kept)
+
+    def _moves(self, part: Part, number: int) -> int:
+        """How many moves a step has for each piece."""
+        others = self.grid.sizes[part.steps[number].level] - 1
+        return others * part.shares(self.grid.sizes, number + 1)
+
+    def _move(
+        self, part: Part, number: int, first: int, sender: Numbers, distance: Numbers
+    ) -> Numbers:
+        """The number of a move: by distance, then by where the share belongs along later levels."""
+        later, cells = np.zeros_like(sender), self._cells(part)
+        extra = sender.ndim - 1
+        for level in reversed(part.scattered(number + 1)):
+            size = self.grid.sizes[level]
+            owner = cells[level].reshape(-1, *[1] * extra)
+            later = later * size + (owner - self.grid.along(level, sender)) % size
+        return first + (distance - 1) * part.shares(self.grid.sizes, number + 1) + later
 
     def _cells(self, part: Part) -> dict[int, Numbers]:
         """Where along each scattered level every share belongs."""
@@ -195,33 +231,19 @@ class Layout:
             cell, found[level] = np.divmod(cell, self.grid.sizes[level])
         return found
 
-    def _holders(
-        self, part: Part, number: int, besides: Sequence[int]
-    ) -> tuple[Numbers, Numbers, Numbers]:
-        """Shares, and the lines in which NPUs have something of them before a step.
+    def _lines(self, part: Part, number: int) -> tuple[Numbers, Numbers]:
+        """Shares, and the lines along the level of a step in which NPUs have something of them.
 
-        Three axes: shares, lines, and places of a line, which are left to the caller.
+        Three axes: shares, lines, and one for places of a line. A line is said by its place 0.
         """
-        cells, earlier = self._cells(part), part.scattered(number)
+        cells, earlier = self._cells(part), part.scattered(last=number)
         cell = np.arange(part.shares(self.grid.sizes))
         base = np.zeros(len(cell), dtype=np.int64)
         for level in earlier:
             base += cells[level] * self.grid.stride(level)
-        free = [d for d in range(len(self.grid.sizes)) if d not in earlier and d not in besides]
-        lines = self.grid.lines(free)
-        return cell[:, None, None], lines, (base[:, None] + lines)[..., None]
-
-    def _towards(self, level: int, owner: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Sums along a line to its owner: turns, and from where to where along the level."""
-        size = self.grid.sizes[level]
-        if self.direct[level] or size <= 3:
-            turn = np.arange(1, size)[None, None, :]
-            yield turn, (owner + turn) % size, owner
-            return
-        up, down = size // 2, (size - 1) // 2
-        for way, far in ((1, up), (-1, down)):
-            away = np.arange(far, 0, -1)[None, None, :]
-            yield far - away, (owner + way * away) % size, (owner + way * (away - 1)) % size
+        level = part.steps[number].level
+        free = [d for d in range(len(self.grid.sizes)) if d not in earlier and d != level]
+        return cell[:, None, None], (base[:, None] + self.grid.lines(free))[..., None]
 
 
 def _place(copy: int, chunk: Numbers, slots: int) -> Numbers:

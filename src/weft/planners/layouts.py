@@ -1,9 +1,10 @@
-"""The grids on which groups sit, and what messages along each of their levels cost."""
+"""The grids on which groups sit, and what messages along their levels occupy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,55 +13,140 @@ from weft import _core
 from weft.algorithm import Routes
 from weft.collective import Collective
 from weft.cost import CostModel
-from weft.planners.composition import Layout
+from weft.planners.composition import Layout, Part
+from weft.ragged import offsets_of
 from weft.topology.grid import Grid, grid_of
 from weft.topology.levels import levels_of
 from weft.topology.model import Topology
 
 Npus = NDArray[np.int32]
-_MOST_PAIRS = 1 << 20  # of NPUs in one line, over all lines
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """What messages along one level cost, in all lines of all groups at once.
-
-    Attributes
-    ----------
-    alpha
-        Seconds until a message without bytes is there, the longest way.
-    load
-        Seconds that each link is held for a byte: one between each two of a line that is direct,
-        half a round from each NPU of a ring.
-    """
-
-    alpha: float
-    load: NDArray[np.float64]
+Floats = NDArray[np.float64]
+_MOST_PAIRS = 1 << 18  # of NPUs in one line, over all lines
+_MOST_KINDS = 64  # of links, by what they carry
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One layout per collective, all of the same sizes, and their levels."""
+    """One layout per collective, all of the same sizes, and what moves along them take.
+
+    There is a move for each level and each distance along it: every NPU of every group sends to
+    the one so many places on.
+
+    Attributes
+    ----------
+    first
+        The number of the first move of each level.
+    alpha
+        Seconds of latency of each move, over the longest way.
+    per_byte
+        Seconds a byte of a message takes, over the slowest way.
+    load
+        How many messages of each move each kind of link carries, one row per move.
+    """
 
     layouts: tuple[Layout, ...]
-    levels: tuple[Level, ...]
+    first: tuple[int, ...]
+    alpha: Floats
+    per_byte: Floats
+    load: Floats
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return self.layouts[0].grid.sizes
 
+    def moves_of(self, level: int) -> list[int]:
+        """The moves that messages along a level make: to all others, or to both neighbours."""
+        first, size = self.first[level], self.sizes[level]
+        others = range(first, first + size - 1)
+        return [others[0], others[-1]] if self.layouts[0].rings[level] else list(others)
 
-def frames_of(topology: Topology, demands: Sequence[Collective]) -> list[Frame]:
-    """The ways to see the groups as grids of levels; none if they are not alike."""
-    kinds: list[list[Grid]] = [list(_grids(topology, demand)) for demand in demands]
-    found: dict[tuple[tuple[int, ...], bytes], Frame] = {}
-    for grids in zip(*kinds, strict=False):
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The ways to see groups as grids, and the links of the network by what they carry there.
+
+    Attributes
+    ----------
+    rate
+        Bytes a second of each kind of link.
+    held
+        Seconds that each message holds it besides its bytes.
+    """
+
+    frames: tuple[Frame, ...]
+    rate: Floats
+    held: Floats
+    cost: CostModel
+
+    def lane(
+        self, frame: Frame, part: Part, pieces: int, size: int, *, sums: bool, copies: bool
+    ) -> _core.Lane:
+        """A part whose chunks have `size` bytes, for the kernel."""
+        levels = [step.level for step in part.steps]
+        return _core.Lane(
+            size=np.array([frame.sizes[level] for level in levels], dtype=np.int32),
+            scatter=np.array([step.scatter for step in part.steps]),
+            ring=np.array([frame.layouts[0].rings[level] for level in levels]),
+            type=np.array([frame.first[level] for level in levels], dtype=np.int32),
+            pieces=pieces,
+            sums=sums,
+            copies=copies,
+            types=self._types(frame, size),
+        )
+
+    def _types(self, frame: Frame, size: int) -> _core.MoveTypes:
+        move, resource = np.nonzero(frame.load)
+        each = size / self.rate[resource] + self.held[resource]
+        return _core.MoveTypes(
+            duration=_ps(frame.alpha + size * frame.per_byte),
+            offsets=offsets_of(np.bincount(move, minlength=len(frame.load))),
+            resource=resource.astype(np.int32),
+            hold=_ps(frame.load[move, resource] * each),
+        )
+
+
+def _ps(seconds: Floats) -> NDArray[np.int64]:
+    # Whole picoseconds are rounded up elsewhere; a little less is none more.
+    return np.ceil(seconds * 1e12 - 1e-3).astype(np.int64)
+
+
+def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel) -> Scene | None:
+    """The ways to see the groups as grids of levels; None if there is none."""
+    drafts: dict[tuple[tuple[int, ...], bytes], _Draft] = {}
+    for grids in zip(*(_grids(topology, demand) for demand in demands), strict=False):
         if len({grid.sizes for grid in grids}) > 1:
             continue
         key = grids[0].sizes, grids[0].npus.tobytes()
-        if key not in found and (frame := _frame(topology, demands, grids)) is not None:
-            found[key] = frame
-    return list(found.values())
+        if key not in drafts and (draft := _Draft.of(topology, demands, grids)) is not None:
+            drafts[key] = draft
+    if not drafts:
+        return None
+    loads = np.concatenate([draft.load for draft in drafts.values()])
+    kind = _kinds(topology, loads)
+    ends = offsets_of([len(draft.load) for draft in drafts.values()])
+    _, some = np.unique(kind, return_index=True)
+    carried = np.array([loads[:, kind == one].mean(axis=1) for one in range(len(some))]).T
+    used = carried.any(axis=0)
+    rate = topology.bandwidth[some][used].astype(float)
+    held = topology.latency[some][used] * 1e-12 * (cost.latency_model == "blocking")
+    frames = tuple(
+        draft.frame(topology, cost, carried[begin:end, used])
+        for draft, begin, end in zip(drafts.values(), ends[:-1], ends[1:], strict=True)
+    )
+    return Scene(frames, rate, held, cost)
+
+
+def _kinds(topology: Topology, loads: Floats) -> NDArray[np.int64]:
+    """Links that carry the same at the same speed, by number; where that is too many kinds, links
+    between switches count as alike: messages take turns on them."""
+    speed = np.stack([topology.bandwidth, topology.latency]).astype(float)
+    kind = np.unique(np.concatenate([speed, loads]), axis=1, return_inverse=True)[1]
+    if int(kind.max(initial=0)) < _MOST_KINDS:
+        return kind.reshape(-1)
+    inner = (topology.src >= topology.npus) & (topology.dst >= topology.npus)
+    idle = ~loads.any(axis=0)
+    alike = np.where(inner, -1.0, loads) + np.where(inner & idle, -1.0, 0.0)
+    return np.unique(np.concatenate([speed, alike]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _grids(topology: Topology, demand: Collective) -> Iterator[Grid]:
@@ -75,16 +161,17 @@ def _grids(topology: Topology, demand: Collective) -> Iterator[Grid]:
 
 def _with_squares(topology: Topology, grid: Grid) -> Grid:
     """The same with rings of four as squares: two levels of two."""
-    sizes, npus = list[int](), grid.npus.reshape(grid.sizes[::-1])
-    for axis, size in enumerate(reversed(grid.sizes)):
-        line = np.moveaxis(npus, len(sizes), 0)[:, *[0] * (npus.ndim - 1)] if size == 4 else None
-        if line is None or not _is_ring(topology, line):
+    sizes = list[int]()
+    npus = grid.npus.reshape(grid.sizes[::-1])
+    for size in reversed(grid.sizes):
+        axis = len(sizes)
+        line = np.moveaxis(npus, axis, 0).reshape(size, -1)[:, 0]
+        if size != 4 or not _is_ring(topology, line):
             sizes.append(size)
             continue
         # Round a square: places 0, 1, 3, 2 of two by two.
-        npus = np.take(npus, [0, 1, 3, 2], axis=len(sizes))
-        shape = npus.shape
-        npus = npus.reshape(*shape[: len(sizes)], 2, 2, *shape[len(sizes) + 1 :])
+        npus = np.take(npus, [0, 1, 3, 2], axis=axis)
+        npus = npus.reshape(*npus.shape[:axis], 2, 2, *npus.shape[axis + 1 :])
         sizes += [2, 2]
     return Grid(tuple(reversed(sizes)), np.ascontiguousarray(npus.reshape(-1)))
 
@@ -93,61 +180,83 @@ def _is_ring(topology: Topology, line: Npus) -> bool:
     """Whether neighbours of a line of four are linked, and NPUs across are not."""
     links = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
     around = [(int(line[i]), int(line[(i + 1) % 4])) for i in range(4)]
-    return (
-        all(pair in links and pair[::-1] in links for pair in around)
-        and (int(line[0]), int(line[2])) not in links
-    )
+    across = (int(line[0]), int(line[2]))
+    return all(p in links and p[::-1] in links for p in around) and across not in links
 
 
-def _frame(
-    topology: Topology, demands: Sequence[Collective], grids: Sequence[Grid]
-) -> Frame | None:
-    """None if some line is neither direct nor a ring."""
-    levels, direct = list[Level](), list[bool]()
-    for number, size in enumerate(grids[0].sizes):
-        if sum(len(grid.npus) for grid in grids) * size > _MOST_PAIRS:
-            return None
-        level = _level(topology, demands, grids, number, range(1, size))
-        if size > 3 and level is None:
-            ring = _level(topology, demands, grids, number, (1, size - 1))
-            if ring is None:
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """A frame whose links are still told apart."""
+
+    layouts: tuple[Layout, ...]
+    first: tuple[int, ...]
+    ways: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]]  # move, row, link
+    moves: int
+    links: int
+
+    @classmethod
+    def of(
+        cls, topology: Topology, demands: Sequence[Collective], grids: Sequence[Grid]
+    ) -> _Draft | None:
+        """None if some line is neither direct nor a ring."""
+        sizes, rings, ways = grids[0].sizes, list[bool](), []
+        first = offsets_of([size - 1 for size in sizes]).tolist()
+        for level, size in enumerate(sizes):
+            if sum(len(grid.npus) for grid in grids) * size > _MOST_PAIRS:
                 return None
-            # Half of what each NPU has goes round either way, by up to half of the ring.
-            level = Level(ring.alpha * (size // 2), ring.load * (size / 2))
-            direct.append(False)
-        elif level is None:
-            return None
-        else:
-            direct.append(True)
-        levels.append(level)
-    return Frame(tuple(Layout(grid, tuple(direct)) for grid in grids), tuple(levels))
+            found = _ways(topology, demands, grids, level, np.arange(1, size))
+            rings.append(found is None)
+            if found is None and size > 3:
+                found = _ways(topology, demands, grids, level, np.array([1, size - 1]))
+            if found is None:
+                return None
+            ways += [(first[level] + distance - 1, row, link) for distance, row, link in found]
+        layouts = tuple(Layout(grid, tuple(rings)) for grid in grids)
+        return cls(layouts, tuple(first[:-1]), ways, first[-1], topology.links)
+
+    @cached_property
+    def load(self) -> Floats:
+        """How many messages of each move each link carries."""
+        load = np.zeros((self.moves, self.links))
+        for move, _, link in self.ways:
+            np.add.at(load, (move, link), 1)
+        return load
+
+    def frame(self, topology: Topology, cost: CostModel, load: Floats) -> Frame:
+        alpha, per_byte = np.zeros(self.moves), np.zeros(self.moves)
+        whole = np.sum if cost.switching == "store-and-forward" else np.max
+        slow = 1 / topology.bandwidth
+        for move, row, link in self.ways:
+            ends = np.flatnonzero(np.diff(row, prepend=-1))
+            latency = np.add.reduceat(topology.latency[link], ends) * 1e-12
+            pushes = np.add if whole is np.sum else np.maximum
+            np.maximum.at(alpha, move[ends], latency)
+            np.maximum.at(per_byte, move[ends], pushes.reduceat(slow[link], ends))
+        return Frame(self.layouts, self.first, alpha, per_byte, load)
 
 
-def _level(
+def _ways(
     topology: Topology,
     demands: Sequence[Collective],
     grids: Sequence[Grid],
-    number: int,
-    steps: Sequence[int],
-) -> Level | None:
-    """What messages to the NPUs so many places on cost; None if some are not one hop away."""
-    alpha, load = 0.0, np.zeros(topology.links)
+    level: int,
+    distances: NDArray[np.int64],
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]] | None:
+    """How messages go to the NPUs so many places on; None if some are not one hop away.
+
+    For each collective: the distance, the message and the link, one entry per link crossed.
+    """
+    found = []
     for demand, grid in zip(demands, grids, strict=True):
-        src, dst = _pairs(grid, number, np.array(steps))
+        place, size = np.arange(len(grid.npus))[None, :], grid.sizes[level]
+        here = grid.along(level, place)
+        other = place + ((here + distances[:, None]) % size - here) * grid.stride(level)
+        src, dst = np.tile(grid.npus, len(distances)), grid.npus[other].reshape(-1)
         reach = np.full(len(src), demand.chunks.reach[0], dtype=np.int32)
         core = demand.chunks.core
-        found = _core.forward(topology.core, CostModel().core, core, src, dst, reach)
-        if found.lost >= 0 or len(found.src) > len(src):
+        paths = _core.forward(topology.core, CostModel().core, core, src, dst, reach)
+        if paths.lost >= 0 or len(paths.src) > len(src):
             return None
-        row, links = Routes(found.route_offsets, found.route_links).crossed(found.route)
-        alpha = max(alpha, float(np.bincount(row, topology.latency[links]).max()) * 1e-12)
-        load += np.bincount(links, minlength=topology.links) / topology.bandwidth
-    return Level(alpha, load)
-
-
-def _pairs(grid: Grid, level: int, steps: NDArray[np.int64]) -> tuple[Npus, Npus]:
-    """From every NPU to those so many places further round its line."""
-    place, size = np.arange(len(grid.npus))[:, None], grid.sizes[level]
-    here = grid.along(level, place)
-    other = place + ((here + steps) % size - here) * grid.stride(level)
-    return np.repeat(grid.npus, len(steps)), grid.npus[other].reshape(-1)
+        row, link = Routes(paths.route_offsets, paths.route_links).crossed(paths.route)
+        found.append((np.repeat(distances, len(grid.npus))[row], row, link))
+    return found

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, all_reduce_at
 from weft.collective.chunks import cut
 from weft.engine import simulate
 from weft.planners.composition import Part, Step
-from weft.planners.layouts import Frame, frames_of
+from weft.planners.layouts import Frame, Scene, scene_of
 from weft.planners.planner import Planner, add
 from weft.planners.problem import ROUNDED, Problem
 from weft.planners.sends import Sends, untimed
@@ -27,9 +28,11 @@ from weft.topology.model import Topology
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter")
 _MOST_ORDERED = 3  # levels whose orders are all tried; of more, only those that begin elsewhere
-_FEW_ROWS, _MOST_ROWS = 1 << 16, 1 << 18  # of a first look, and of a plan
-_LOOKS, _FINALISTS = 10, 3
-_WEIGHTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16)
+_FEW_ROWS, _MOST_ROWS = 1 << 16, 1 << 19  # of a first look, and of a plan
+_LOOKS, _FINALISTS = 40, 3
+_WEIGHTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+_FINEST = 1 / 128
+_MATES, _MOST_PARTS = 12, 3
 _MOST_DOUBLED = 5  # how often pieces are halved
 _HOPE = 1.6  # what should take so much longer than the best is not looked at
 _WORTH = 1.002  # more pieces must gain at least this much
@@ -45,18 +48,20 @@ class ByLevel(Planner):
 
     def fits(self, problem: Problem) -> str | None:
         kinds = problem.kinds
-        if len(kinds) == 1 and kinds <= set(KINDS) and _are_whole(problem) and _frames(problem):
+        if len(kinds) == 1 and kinds <= set(KINDS) and _are_alike(problem) and _scene(problem):
             return None
         return f"plans {', '.join(KINDS)} in which lines of NPUs are joined directly or in rings"
 
     def plan(self, problem: Problem) -> Algorithm:
-        return _Search(problem, _frames(problem)).run()
+        scene = _scene(problem)
+        assert scene is not None
+        return _Search(problem, scene).run()
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:  # noqa: ARG002
         return self.plan(problem)
 
 
-def _are_whole(problem: Problem) -> bool:
+def _are_alike(problem: Problem) -> bool:
     """Whether all collectives are alike but for their groups, and have something to do."""
     first = problem.demand
     return first.ranks > 1 and all(
@@ -65,11 +70,11 @@ def _are_whole(problem: Problem) -> bool:
     )
 
 
-def _frames(problem: Problem) -> list[Frame]:
+def _scene(problem: Problem) -> Scene | None:
     memo = problem.task.memo
-    if "frames" not in memo:
-        memo["frames"] = frames_of(problem.topology, problem.demands)
-    found: list[Frame] = memo["frames"]
+    if "scene" not in memo:
+        memo["scene"] = scene_of(problem.topology, problem.demands, problem.cost)
+    found: Scene | None = memo["scene"]
     return found
 
 
@@ -82,7 +87,7 @@ class _Lane:
     alpha
         Seconds of latencies.
     load
-        Seconds that each link is held for each byte of the part.
+        Seconds that each kind of link is held for each byte of the part.
     """
 
     frame: Frame
@@ -96,119 +101,148 @@ class _Lane:
     def weighing(self, weight: float) -> _Lane:
         return replace(self, part=replace(self.part, weight=weight))
 
+    @property
+    def shares(self) -> int:
+        return self.part.shares(self.frame.sizes)
+
 
 Mix = tuple[_Lane, ...]
+Pieces = tuple[int, ...]
+
+
+def _beside(mix: Mix, lane: _Lane, weight: float) -> Mix:
+    """A mix that leaves so much of the buffer to another part."""
+    total = sum(other.part.weight for other in mix) / (1 - weight)
+    return (*(other.weighing(other.part.weight / total) for other in mix), lane.weighing(weight))
 
 
 @dataclass
 class _Search:
     problem: Problem
-    frames: list[Frame]
-    best: Algorithm | None = None
-    seen: dict[tuple[object, ...], Algorithm] = field(default_factory=dict)
+    scene: Scene
+    best: tuple[int, Mix, Pieces] | None = None
+    seen: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         return self.problem.demand.size
 
     @property
+    def kind(self) -> str:
+        return self.problem.demand.kind
+
+    @property
+    def ways(self) -> dict[str, bool]:
+        return {"sums": self.kind != "all-gather", "copies": self.kind != "reduce-scatter"}
+
+    @property
     def free(self) -> bool:
         return bool(self.problem.free) and all(self.problem.free)
 
     def run(self) -> Algorithm:
-        ranked = sorted(self._mixes(), key=lambda pair: pair[0])
-        hope = ranked[0][0] * _HOPE
-        looks = [(self._look(mix), mix) for least, mix in ranked[:_LOOKS] if least <= hope]
-        looks.sort(key=lambda pair: pair[0].time)
-        for _, mix in looks[:_FINALISTS]:
+        """Parts alone first; then ever more parts beside each other; then more pieces."""
+        lanes = sorted(
+            (lane for frame in self.scene.frames for lane in self._lanes(frame)),
+            key=lambda lane: lane.time(self.size),
+        )
+        hope = lanes[0].time(self.size) * _HOPE
+        mixes: list[Mix] = [(lane,) for lane in lanes if lane.time(self.size) <= hope]
+        if self.free:
+            mixes += (mix for frame in self.scene.frames for mix in self._turned(frame))
+        found = sorted(mixes[:_LOOKS], key=self._look)[:_FINALISTS]
+        if self.free:
+            found = [self._mixed(mix, lanes[:_MATES]) for mix in found]
+        for mix in found:
             self._climb(mix)
         assert self.best is not None
-        return self.best
+        return self._made(*self.best[1:])
 
-    def _mixes(self) -> Iterator[tuple[float, Mix]]:
-        """Parts alone, parts that begin with different levels, and pairs; the least they take."""
-        lanes = [lane for frame in self.frames for lane in self._lanes(frame)]
-        yield from ((lane.time(self.size), (lane,)) for lane in lanes)
-        if not self.free:
-            return
-        for frame in self.frames:
-            yield from self._turned(frame)
-        lanes.sort(key=lambda lane: lane.time(self.size))
-        for pair in combinations(lanes[:8], 2):
-            a, b = sorted(pair, key=lambda lane: -lane.alpha)  # what takes longest goes first
-            for x in _WEIGHTS:
-                load = float((x * a.load + (1 - x) * b.load).max())
-                least = max(
-                    a.time(x * self.size),
-                    b.time((1 - x) * self.size),
-                    b.alpha + load * self.size,
-                )
-                yield least, (a.weighing(x), b.weighing(1 - x))
+    def _look(self, mix: Mix) -> int:
+        return self._time(mix, self._pieces(mix, _FEW_ROWS))
+
+    def _mixed(self, mix: Mix, lanes: Sequence[_Lane]) -> Mix:
+        """The mix with other parts beside it, as long as each gains something."""
+        for _ in range(_MOST_PARTS):
+            least = self._look(mix)
+            beside = (_beside(mix, lane, x) for lane in lanes for x in _WEIGHTS)
+            better = min(beside, key=self._look, default=mix)
+            if self._look(better) * _WORTH > least:
+                return mix
+            mix = self._balanced(better)
+        return mix
+
+    def _balanced(self, mix: Mix) -> Mix:
+        """The mix with the last part made larger or smaller, while that gains something."""
+        step = _WEIGHTS[0]
+        while step > _FINEST:
+            x = mix[-1].part.weight
+            others = [_beside(mix[:-1], mix[-1], y) for y in (x - step, x + step) if 0 < y < 1]
+            better = min(others, key=self._look, default=mix)
+            if self._look(better) < self._look(mix):
+                mix = better
+            else:
+                step /= 2
+        return mix
 
     def _lanes(self, frame: Frame) -> Iterator[_Lane]:
         """Every order of levels, and every way along each."""
-        count = len(frame.sizes)
+        count, rings = len(frame.sizes), frame.layouts[0].rings
         orders: Iterable[Sequence[int]] = permutations(range(count))
         if count > _MOST_ORDERED:
             orders = [range(count)]
-        ways = (True, False) if self.problem.demand.kind == "all-reduce" else (True,)
         for order in orders:
-            for modes in product(ways, repeat=count):
+            ways = [(True, False) if self._may_shoot(frame, level) else (True,) for level in order]
+            for modes in product(*ways):
                 yield self._lane(frame, zip(order, modes, strict=True))
 
-    def _turned(self, frame: Frame) -> Iterator[tuple[float, Mix]]:
+    def _may_shoot(self, frame: Frame, level: int) -> bool:
+        return self.kind == "all-reduce" and not frame.layouts[0].rings[level]
+
+    def _turned(self, frame: Frame) -> Iterator[Mix]:
         """As many parts as levels, each of which begins with another one."""
         count = len(frame.sizes)
-        shares = range(count + 1) if self.problem.demand.kind == "all-reduce" else (count,)
-        for scattered in shares if count > 1 else ():
+        shoots = all(self._may_shoot(frame, level) for level in range(count))
+        for scattered in range(0 if shoots else count, count + 1) if count > 1 else ():
             mix = tuple(
                 self._lane(frame, [((first + i) % count, i < scattered) for i in range(count)])
                 for first in range(count)
             )
-            load = float(np.mean([lane.load for lane in mix], axis=0).max())
-            least = max(lane.alpha for lane in mix) + load * self.size
-            yield least, tuple(lane.weighing(1 / count) for lane in mix)
+            yield tuple(lane.weighing(1 / count) for lane in mix)
 
     def _lane(self, frame: Frame, steps: Iterable[tuple[int, bool]]) -> _Lane:
         part = Part(tuple(Step(*step) for step in steps))
-        alpha, load, held = 0.0, np.zeros(self.problem.topology.links), 1.0
-        both = 2 if self.problem.demand.kind == "all-reduce" else 1
-        for step in part.steps:
-            level, times = frame.levels[step.level], both if step.scatter else 1
-            held /= frame.sizes[step.level] if step.scatter else 1
-            alpha += level.alpha * times
-            load = load + level.load * held * times
+        alpha, held = 0.0, 1.0
+        load = np.zeros(len(self.scene.rate))
+        both = sum(self.ways.values())
+        for level, scatter in part.steps:
+            times, size = both if scatter else 1, frame.sizes[level]
+            held /= size if scatter else 1
+            moves = frame.moves_of(level)
+            ring = frame.layouts[0].rings[level]
+            alpha += float(frame.alpha[moves].max()) * times * (size // 2 if ring else 1)
+            each = frame.load[moves].sum(axis=0) * ((size - 1) / 2 if ring else 1)
+            load = load + each / self.scene.rate * held * times
         return _Lane(frame, part, alpha, load)
-
-    def _look(self, mix: Mix) -> Algorithm:
-        """The mix with so many pieces that it costs little."""
-        return self._made(mix, self._pieces(mix, _FEW_ROWS))
 
     def _climb(self, mix: Mix) -> None:
         """More and more pieces, while that gains something."""
-        rows, last = 2 * _FEW_ROWS, self._look(mix)
-        while rows <= _MOST_ROWS and not self._is_done:
-            made = self._made(mix, self._pieces(mix, rows))
-            if made is not last and made.time * _WORTH > last.time:
+        rows = _FEW_ROWS
+        last = self._time(mix, self._pieces(mix, rows))
+        while (rows := 2 * rows) <= _MOST_ROWS:
+            time = self._time(mix, self._pieces(mix, rows))
+            if time * _WORTH > last:
                 return
-            rows, last = 2 * rows, made
+            last = time
 
-    @property
-    def _is_done(self) -> bool:
-        """Whether the best plan meets its bound."""
-        best = self.best
-        return best is not None and best.time <= self.problem.cut(best.demands).bound + ROUNDED
-
-    def _pieces(self, mix: Mix, rows: int) -> tuple[int, ...]:
+    def _pieces(self, mix: Mix, rows: int) -> Pieces:
         """How many pieces each share of each part is cut in, all about as long, for so many rows."""
         demand = self.problem.demand
-        shares = [lane.part.shares(lane.frame.sizes) for lane in mix]
+        shares = [lane.shares for lane in mix]
         if not self.free:
-            return (demand.chunk_count // shares[0],)
+            return (demand.part_count * demand.chunks_per_share // shares[0],)
         weights = np.array([lane.part.weight for lane in mix])
         each = np.array([lane.part.rows(lane.frame.sizes) for lane in mix], dtype=float)
-        if demand.kind != "all-reduce":
-            each /= 2
+        each *= sum(self.ways.values()) / 2
         per_share = weights * demand.size / shares  # bytes
         most = np.maximum(per_share // demand.alignment, 1)
         pieces, longest = np.ones(len(mix)), float(per_share.max())
@@ -219,35 +253,50 @@ class _Search:
             pieces = finest
         return tuple(int(count) for count in pieces)
 
-    def _made(self, mix: Mix, pieces: tuple[int, ...]) -> Algorithm:
-        """The plan with exact times."""
+    def _time(self, mix: Mix, pieces: Pieces) -> int:
+        """What a mix takes if all NPUs do the same, in picoseconds."""
         key = (*((lane.frame, lane.part) for lane in mix), pieces)
-        if key in self.seen:
-            return self.seen[key]
-        problem, kind = self.problem, self.problem.demand.kind
+        if key not in self.seen:
+            self.problem.progress.check()
+            _, _, self.seen[key] = self._composed(mix, pieces)
+        time = self.seen[key]
+        if self.best is None or time < self.best[0]:
+            self.best = time, mix, pieces
+        return time
+
+    def _composed(self, mix: Mix, pieces: Pieces) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        demand = self._cut(self.problem.demand, mix, pieces)
+        lanes = [
+            self.scene.lane(lane.frame, lane.part, count, max(int(demand.chunks.bytes[chunk[chunk >= 0]].max(initial=1)), 1), **self.ways)
+            for lane, count, chunk in zip(mix, pieces, self._chunks(0, demand, mix, pieces), strict=True)
+        ]
+        return _core.compose(lanes, len(self.scene.rate), self.problem.progress)
+
+    def _made(self, mix: Mix, pieces: Pieces) -> Algorithm:
+        """The plan with exact times."""
+        problem = self.problem
+        ready, start, _ = self._composed(mix, pieces)
         demands = [self._cut(demand, mix, pieces) for demand in problem.demands]
-        number = {demand.group: i for i, demand in enumerate(demands)}
+        numbers = iter(range(len(demands)))
 
         def sends(_topology: Topology, demand: Collective) -> Sends:
-            chunks, made = self._chunks(demand, mix, pieces), []
-            for rank, (lane, chunk) in enumerate(zip(mix, chunks, strict=True)):
-                layout = lane.frame.layouts[number[demand.group]]
-                sums, copies = kind != "all-gather", kind != "reduce-scatter"
-                part = layout.sends(
-                    lane.part, chunk, len(demand.chunks), rank, sums=sums, copies=copies
-                )
-                made.append(part)
+            number, made, first = next(numbers), [], 0
+            chunks = self._chunks(number, demand, mix, pieces)
+            for lane, chunk in zip(mix, chunks, strict=True):
+                layout = lane.frame.layouts[number]
+                count = chunk.shape[1] * sum(layout._moves(lane.part, i) * ((s.scatter and self.ways["copies"]) + self.ways["sums"]) for i, s in enumerate(lane.part.steps))
+                times = ready[first : first + count], start[first : first + count]
+                first += count
+                made.append(layout.sends(lane.part, chunk, len(demand.chunks), times, **self.ways))
             return Sends.together(made)
 
-        problem.progress.check()
         rows = untimed("by-level", sends, problem.topology, demands)
-        found = simulate(rows, problem.topology, problem.cost).timed()
-        if self.best is None or found.time < self.best.time:
-            self.best = found
-        self.seen[key] = found
-        return found
+        return min(
+            (simulate(rows, problem.topology, problem.cost, order=order).timed() for order in ("table", "fifo")),
+            key=lambda algorithm: algorithm.time,
+        )
 
-    def _cut(self, demand: Collective, mix: Mix, pieces: tuple[int, ...]) -> Collective:
+    def _cut(self, demand: Collective, mix: Mix, pieces: Pieces) -> Collective:
         if not self.free:
             return demand
         if demand.kind != "all-reduce":
@@ -255,41 +304,33 @@ class _Search:
         marks = self._marks(demand, mix, pieces)
         return all_reduce_at(demand.group, marks, alignment=demand.alignment, relay=demand.relay)
 
-    def _marks(self, demand: Collective, mix: Mix, pieces: tuple[int, ...]) -> NDArray[np.int64]:
+    def _marks(self, demand: Collective, mix: Mix, pieces: Pieces) -> NDArray[np.int64]:
         """Where the buffer is cut: in parts, in shares, in pieces."""
         weights = np.cumsum([lane.part.weight for lane in mix])[:-1]
         units = np.rint(weights * (demand.size / demand.alignment)).astype(np.int64)
-        ends = np.concatenate([[0], (units * demand.alignment).clip(max=demand.size), [demand.size]])
+        ends = [0, *(units * demand.alignment).clip(max=demand.size).tolist(), demand.size]
         found = [np.zeros(1, dtype=np.int64)]
         for lane, count, begin, end in zip(mix, pieces, ends[:-1], ends[1:], strict=True):
-            shares = lane.part.shares(lane.frame.sizes)
-            size = max(int(end - begin), 0)
-            marks = cut(size, shares * count, demand.alignment) if size else np.zeros(shares * count + 1, dtype=np.int64)
-            found.append(begin + marks[1:])
+            found.append(begin + cut(end - begin, lane.shares * count, demand.alignment)[1:])
         return np.concatenate(found)
 
     def _chunks(
-        self, demand: Collective, mix: Mix, pieces: tuple[int, ...]
+        self, number: int, demand: Collective, mix: Mix, pieces: Pieces
     ) -> Iterator[NDArray[np.int64]]:
         """The chunks of each part, by share and piece; -1 for those without bytes."""
-        if demand.kind == "all-reduce":
-            if self.free:
-                real = np.diff(self._marks(self.problem.demand, mix, pieces)) > 0
-            else:
-                real = demand.piece_bytes > 0
+        if self.free and self.kind == "all-reduce":
+            real = np.diff(self._marks(self.problem.demand, mix, pieces)) > 0
         else:
             real = demand.piece_bytes > 0
-        number, first = np.where(real, np.cumsum(real) - 1, -1), 0
+        numbers, first = np.where(real, np.cumsum(real) - 1, -1), 0
         for lane, count in zip(mix, pieces, strict=True):
-            shares = lane.part.shares(lane.frame.sizes)
-            if demand.kind == "all-reduce":
-                yield number[first : first + shares * count].reshape(shares, count)
-                first += shares * count
+            if self.kind == "all-reduce":
+                yield numbers[first : first + lane.shares * count].reshape(lane.shares, count)
+                first += lane.shares * count
             else:
-                layout = lane.frame.layouts[[d.group for d in self.problem.demands].index(demand.group)]
-                owner = layout.owners(lane.part)
+                owner = lane.frame.layouts[number].owners(lane.part)
                 rank = np.argsort(demand.group)[np.searchsorted(np.sort(demand.group), owner)]
-                yield number.reshape(demand.ranks, -1)[rank, first : first + count]
+                yield numbers.reshape(demand.ranks, -1)[rank, first : first + count]
                 first += count
 
 

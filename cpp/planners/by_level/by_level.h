@@ -1,0 +1,47 @@
+// Collectives composed by level: when each kind of message starts, if all NPUs do the same.
+//
+// NPUs sit on a grid, and a part of a buffer (a lane) is summed along one level after the other. A
+// move stands for the messages that all NPUs send at once, each to the NPU so many places on: what
+// one of them does, all do. So a schedule costs as much as one NPU's part in it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/cost.h"
+#include "base/progress.h"
+
+namespace weft {
+
+// What moves occupy: for each type of move, a hold of some resources, and how long it takes.
+struct MoveTypes {
+    std::vector<ps> duration;
+    std::vector<std::int64_t> offsets;  // by type, into the two below
+    std::vector<std::int32_t> resource;
+    std::vector<ps> hold;
+};
+
+// Steps in the order in which sums go along levels, and copies back along those scattered.
+//
+// Moves are numbered step by step: first those of the sums, then those of the copies, whose steps
+// come in the opposite order. Within a step: by the distance along the level from 1 on, then by
+// where the share belongs along the levels scattered later (the next one varying fastest), then by
+// piece. A share at distance d belongs to the NPU d places on; its copy comes back from there.
+struct Lane {
+    std::vector<std::int32_t> size;                // by step: NPUs along the level
+    std::vector<std::uint8_t> scatter, ring;       // by step; rings are scattered
+    std::vector<std::int32_t> type;                // by step: of distance 1; the others follow
+    std::int32_t pieces;
+    bool sums, copies;
+    MoveTypes types;
+};
+
+struct Composition {
+    std::vector<ps> ready, start;  // by move, lane after lane: what it sends is there; it starts
+    ps time;                       // when the last has arrived
+};
+
+// Whenever resources are free, the move that has the longest way still to go starts.
+Composition compose(const std::vector<Lane>& lanes, std::int32_t resources, Progress& progress);
+
+}  // namespace weft
