@@ -16,6 +16,7 @@ from weft.bounds.cuts import cut_bound
 from weft.bounds.flows import flow_bound, quick_flow_bound
 from weft.bounds.nodes import node_bound
 from weft.bounds.parts import message_bound, quick_message_bound, region_bound
+from weft.bounds.postal import postal_bound
 from weft.bounds.symmetric import applies, symmetric_bounds
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -52,6 +53,7 @@ def lower_bound(
     proofs: list[Callable[[int], Bound]] = [
         lambda _: node_bound(topology, classes, cost, enough, node_budget),
         lambda _: region_bound(topology, classes, cost),
+        lambda _: postal_bound(topology, classes, cost),
         lambda _: message_bound(topology, classes, cost, enough, _MESSAGE_BUDGET),
         lambda _: flow_bound(topology, classes, cost, enough, _FLOW_BUDGET),
         lambda known: cut_bound(topology, classes, cost, enough, _CUT_BUDGET, known),
@@ -94,6 +96,7 @@ def quick_bound(
     return max(
         node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET).time,
         region_bound(topology, classes, cost).time,
+        postal_bound(topology, classes, cost).time,
         quick_message_bound(topology, classes, cost),
         quick_flow_bound(topology, classes, cost),
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.bounds.classes import ChunkClasses
-from weft.bounds.messages import Distances, Messages, Times, Ways, Weights, places_of, steps_of
+from weft.bounds.messages import Distances, Messages, Tables, Times, Ways, places_of, steps_of
 
 _MOST_CLASSES = 8  # of chunks that cross, with ends of their own
 _MOST_WEIGHTS = 1 << 21  # of one cone
 _MOST_LAWS = 3  # ways to weigh pairs
+
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,24 +36,25 @@ class Pairs:
     told: Times
     apart: Times
 
-    def weights(
-        self, known: Times, told: Times, ways: Ways, number: int, apart: int, together: bool
-    ) -> Weights:
-        """What messages over a link weigh if all pairs so far apart have the same weight.
-
-        Where switches copy, one message may have several ends: all of them `together`.
-        """
+    def tables(
+        self, known: Times, told: Times, sources: Places, ends: Places, apart: int
+    ) -> Tables:
+        """What messages weigh if all pairs so far apart have the same weight, by source and end."""
         law = (self.apart >= apart).astype(float)
         law /= law.sum()
-        sources, ends = ways.sources[number], ways.ends[number]
         knows = places_of(known, self.known[:, sources])
         tells = places_of(told, self.told[ends])
-        if together:
-            tells = np.broadcast_to(tells.min(axis=0, initial=len(told)), tells.shape)
         reached = (np.arange(len(known))[:, None, None] >= knows.T) @ law
         served = (tells <= np.arange(len(told))[:, None, None]).astype(float)
-        found: Weights = np.einsum("iwv,jxv->wxij", reached, served, optimize=True)
+        rows = reached.reshape(-1, law.shape[1]) @ served.reshape(-1, law.shape[1]).T
+        shape = len(known), len(sources), len(told), len(ends)
+        found: Tables = rows.reshape(shape).transpose(1, 3, 0, 2)
         return found
+
+    def together(self, beyond: NDArray[np.bool_]) -> Pairs:
+        """The same where a message may have many ends at once: as if each were all of them."""
+        nearest = self.told[beyond].min(axis=0)
+        return replace(self, told=np.broadcast_to(nearest, self.told.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +127,18 @@ def cones(
     if hops * len(known) * len(told) > _MOST_WEIGHTS:
         return
     ways = Ways.into(distances, links, np.broadcast_to(beyond, (len(links), network.npus)))
+    sources, ends = np.flatnonzero(~beyond), np.flatnonzero(beyond)
+    place = np.cumsum(beyond) - 1, np.cumsum(~beyond) - 1
+    which = [
+        place[1][ways.sources[number]][:, None] * len(ends) + place[0][ways.ends[number]]
+        for number in range(len(links))
+    ]
+    if network.copying and (network.dst[links] >= network.npus).any():
+        pairs = [pair.together(beyond) for pair in pairs]
     for apart in _laws(pairs):
-        weights = []
-        for number, link in enumerate(links):
-            copied = bool(network.copying) and int(network.dst[link]) >= network.npus
-            each = [pair.weights(known, told, ways, number, apart, copied) for pair in pairs]
-            weights.append(np.max(each, axis=0))
-        yield Messages.of(ways, known, told, weights), crossing.total
+        tables = [pair.tables(known, told, sources, ends, apart) for pair in pairs]
+        flat = np.max(tables, axis=0).reshape(-1, len(known), len(told))
+        yield Messages.of(ways, known, told, flat, which), crossing.total
 
 
 def _laws(pairs: list[Pairs]) -> list[int]:

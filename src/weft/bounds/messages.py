@@ -8,7 +8,7 @@ must be served. See ``docs/bounds.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +25,7 @@ _MOST_STEPS = 24  # distances at which weights change; more are rounded down
 _MOST_WAYS = 6  # of hops to take one link, told apart by their α
 
 Times = NDArray[np.int64]
-Weights = NDArray[np.float64]  # by source, end, how long it is since the start, how long to the end
+Tables = NDArray[np.float64]  # the last two axes: how long since the start, and to the end
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,36 +149,50 @@ class Messages:
     before: Times
     after: Times
     table: NDArray[np.int32]
-    weights: NDArray[np.float64]
+    weights: Tables
     links: NDArray[np.intp]
 
     @classmethod
-    def of(cls, ways: Ways, known: Times, told: Times, weights: Sequence[Weights]) -> Messages:
-        """`weights` of the messages over each link; links that are alike are counted together."""
-        tables: dict[bytes, int] = {}
-        kept: list[NDArray[np.float64]] = []
+    def of(
+        cls, ways: Ways, known: Times, told: Times, tables: Tables, which: Iterable[Times]
+    ) -> Messages:
+        """Links that are alike are counted together.
+
+        Parameters
+        ----------
+        tables
+            What a message weighs, by when it starts (see `known`) and ends (see `told`).
+        which
+            For each link: the number of the table of each source and end.
+        """
+        made: dict[bytes, int] = {}
+        kept: list[Tables] = []
         rates: dict[tuple[tuple[int, int, int], ...], float] = {}
-        for number, link in enumerate(ways.links):
-            key = []
-            layers = zip(ways.before[number], ways.after[number], strict=True)
-            for before, after in layers:
-                for least, most, table in _grouped(before, after, weights[number]):
-                    if table.tobytes() not in tables:
-                        tables[table.tobytes()] = len(kept)
-                        kept.append(table)
-                    key.append((least, most, tables[table.tobytes()]))
-            if key:
-                rate = float(ways.topology.bandwidth[link])
-                rates[tuple(key)] = rates.get(tuple(key), 0.0) + rate
-        rows = [way for key in rates for way in key]
-        columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        seen: dict[tuple[bytes, ...], tuple[tuple[int, int, int], ...]] = {}
+        for number, table in enumerate(which):
+            layers = list(zip(ways.before[number], ways.after[number], strict=True))
+            key = tuple(part.tobytes() for layer in layers for part in _alike(*layer, table))
+            if key not in seen:
+                rows = []
+                for layer in layers:
+                    for before, after, numbers in _grouped(*layer, table):
+                        heaviest = tables[numbers].max(axis=0)
+                        place = made.setdefault(heaviest.tobytes(), len(kept))
+                        kept += [heaviest] if place == len(kept) else []
+                        rows.append((before, after, place))
+                seen[key] = tuple(rows)
+            if seen[key]:
+                rate = float(ways.topology.bandwidth[ways.links[number]])
+                rates[seen[key]] = rates.get(seen[key], 0.0) + rate
+        columns = np.array([way for each in rates for way in each], dtype=np.int64)
+        columns = columns.reshape(-1, 3).T.copy()
         return cls(
             known,
             told,
             np.array(list(rates.values())) * (1 + 1e-12),
             np.cumsum([0, *map(len, rates)], dtype=np.int64),
-            columns[0].copy(),
-            columns[1].copy(),
+            columns[0],
+            columns[1],
             columns[2].astype(np.int32),
             np.concatenate([np.zeros(0), *(table.reshape(-1) for table in kept)]),
             ways.links,
@@ -199,17 +213,22 @@ class Messages:
         )
 
 
-def _grouped(
-    before: Times, after: Times, weights: Weights
-) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-    """Hops alike in α as one: each of the largest weights among them; few kinds in all."""
-    if before.size == 0:
-        return
+def _alike(before: Times, after: Times, table: Times) -> tuple[Times, ...]:
+    """The different ways there are, in one order."""
+    rows = np.stack([each.reshape(-1) for each in (before, after, table)])
+    order = np.lexsort(rows)
+    rows = rows[:, order]
+    first = np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))[: rows.shape[1]]
+    return tuple(rows[:, first])
+
+
+def _grouped(before: Times, after: Times, table: Times) -> Iterator[tuple[int, int, Times]]:
+    """Hops alike in α as one, with their tables; not of too many kinds."""
     total = (before + after).reshape(-1)
     steps = np.unique(total)
-    steps = steps[:: -(-len(steps) // _MOST_WAYS)]
+    steps = steps[:: -(-len(steps) // _MOST_WAYS)] if len(steps) else steps
     step = np.searchsorted(steps, total, side="right") - 1
     for number in range(len(steps)):
         mine = step == number
-        least, rest = (int(times.reshape(-1)[mine].min()) for times in (before, after))
-        yield least, rest, weights.reshape(-1, *weights.shape[-2:])[mine].max(axis=0)
+        least, rest, tables = (each.reshape(-1)[mine] for each in (before, after, table))
+        yield int(least.min()), int(rest.min()), np.unique(tables)

@@ -47,36 +47,35 @@ def weighed(
     mine = label[None, : network.npus] == label[network.dst[partition.links]][:, None]
     ways = Ways.into(distances, partition.links, mine)
     steps = steps_of(distances.between.reshape(-1))
-    size = max(len(s) * len(e) for s, e in zip(ways.sources, ways.ends, strict=True))
-    if size * len(steps) ** 2 * len(ways.links) > _MOST_WEIGHTS:
-        return
     doors_out, doors_in = (np.unique(np.concatenate(doors)) for doors in (ways.sources, ways.ends))
     place = places_of(steps, distances.between)
+    # A message that a switch copies behind its link may have many ends.
+    copied = bool(network.copying) and (network.dst[partition.links] >= network.npus).any()
     for far in (False, True):
-        knows, tells = [], []
+        knows, tells = (np.ones((network.npus, len(classes), len(steps))) for _ in range(2))
         for row in range(len(classes)):
             givers, takers = (classes.members(int(s[row])) for s in (classes.pre, classes.post))
             if classes.reduce[row]:
-                knows.append(_chances(place.T, label, givers, doors_out, len(steps), far))
-            else:
-                knows.append(np.ones((network.npus, len(steps))))
-            tells.append(_chances(place, label, takers, doors_in, len(steps), far))
-        weights = []
-        for number, link in enumerate(ways.links):
-            ends = tells
-            if network.copying and network.dst[link] >= network.npus:
-                ends = [np.ones_like(tell) for tell in tells]  # a message may have several ends
-            weights.append(
-                np.max(
-                    [
-                        know[ways.sources[number]][:, None, :, None]
-                        * tell[ways.ends[number]][None, :, None, :]
-                        for know, tell in zip(knows, ends, strict=True)
-                    ],
-                    axis=0,
-                )
-            )
-        yield Messages.of(ways, steps, steps, weights), total
+                knows[:, row] = _chances(place.T, label, givers, doors_out, len(steps), far)
+            if not copied:
+                tells[:, row] = _chances(place, label, takers, doors_in, len(steps), far)
+        # Most NPUs are like some other: a table for each two kinds of them.
+        (sources, source), (ends, end) = _kinds(knows), _kinds(tells)
+        if len(sources) * len(ends) * len(classes) * len(steps) ** 2 > _MOST_WEIGHTS:
+            return
+        tables = (sources[:, None, :, :, None] * ends[None, :, :, None, :]).max(axis=2)
+        which = [
+            source[ways.sources[number]][:, None] * len(ends) + end[ways.ends[number]]
+            for number in range(len(ways.links))
+        ]
+        flat = tables.reshape(-1, len(steps), len(steps))
+        yield Messages.of(ways, steps, steps, flat, which), total
+
+
+def _kinds(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], Times]:
+    """Different rows, and which of them each is."""
+    found, which = np.unique(rows.reshape(len(rows), -1), axis=0, return_inverse=True)
+    return found.reshape(-1, *rows.shape[1:]), which.reshape(-1)
 
 
 def _chances(
