@@ -6,6 +6,7 @@
 #include "bounds/capacity.h"
 #include "bounds/cuts.h"
 #include "bounds/hop_overheads.h"
+#include "bounds/messages.h"
 
 namespace weft::bindings {
 namespace {
@@ -74,14 +75,37 @@ void bind(nb::module_& module) {
         "hop_overheads",
         [](const Network& network, CostModel cost) {
             auto found = find_hop_overheads(network, cost);
-            return give_all(std::move(found.once), std::move(found.across));
+            return give_all(std::move(found.once), std::move(found.across),
+                            std::vector<std::uint8_t>(found.early.begin(), found.early.end()),
+                            std::vector<std::uint8_t>(found.late.begin(), found.late.end()));
         },
-        "network"_a, "cost"_a, "Once and across: see ``cpp/bounds/hop_overheads.h``.");
+        "network"_a, "cost"_a, "Once, across, early and late: see ``cpp/bounds/hop_overheads.h``.");
     module.def(
         "soonest",
-        [](const Network& network, CostModel cost, std::int64_t bytes, std::int32_t from,
-           bool backwards) { return give(soonest(network, cost, bytes, from, backwards)); },
-        "network"_a, "cost"_a, "bytes"_a, "source"_a, "backwards"_a);
+        [](const Network& network, CostModel cost, std::int64_t bytes,
+           const Column<std::int32_t>& sources, bool backwards, bool relays) {
+            return give(unlocked([&] {
+                std::vector<ps> times;
+                for (auto from : view(sources)) {
+                    const auto row = soonest(network, cost, bytes, from, backwards, relays);
+                    times.insert(times.end(), row.begin(), row.end());
+                }
+                return times;
+            }));
+        },
+        "network"_a, "cost"_a, "bytes"_a, "sources"_a, "backwards"_a, "relays"_a = true,
+        "A row of all nodes for each source, one after the other.");
+    module.def(
+        "time_for_messages",
+        [](const Column<ps>& known, const Column<ps>& told, const Column<double>& rate,
+           const Column<std::int64_t>& offsets, const Column<ps>& before, const Column<ps>& after,
+           const Column<std::int32_t>& table, const Column<double>& weights, double needed) {
+            return time_for_messages({view(known), view(told), view(rate), view(offsets),
+                                      view(before), view(after), view(table), view(weights)},
+                                     needed);
+        },
+        nb::kw_only(), "known"_a, "told"_a, "rate"_a, "offsets"_a, "before"_a, "after"_a, "table"_a,
+        "weights"_a, "needed"_a, "See ``cpp/bounds/messages.h``.");
 
     BoundClasses::bind(module, "ChunkClasses", "pre", "post", "reduce", "count", "bytes",
                        "smallest", "largest", "set_offsets", "set_members");
@@ -91,10 +115,12 @@ void bind(nb::module_& module) {
            std::int64_t budget) {
             const auto bound =
                 unlocked([&] { return node_bound(network, cost, classes, enough, budget); });
-            return std::tuple(bound.whole_chunks, bound.any_chunks, static_cast<int>(bound.kind));
+            return std::tuple(bound.whole_chunks, bound.any_chunks, static_cast<int>(bound.kind),
+                              bound.npu, bound.other);
         },
         "network"_a, "cost"_a, "classes"_a, "enough"_a, "budget"_a,
-        "For whole chunks, for any chunking, and the kind of the first.");
+        "For whole chunks, for any chunking, the kind of the first, its NPU, and a path's "
+        "other end.");
     module.def(
         "tightest_cut",
         [](const Network& network, const Column<double>& supply, const Column<std::int32_t>& sinks,

@@ -129,19 +129,21 @@ class NodeBounds {
             const auto bandwidth = net_.speed[link].bandwidth;
             const auto latency = net_.speed[link].latency;
             const ps held = serialization(bytes, bandwidth) + (cost_.blocking ? latency : 0);
-            const ps opens = held + (ingress ? overheads_.once : overheads_.out_of)[link];
-            ps first = held + (ingress ? overheads_.across : overheads_.out_of)[link];
+            const ps opens = held + overheads_.once[link];
+            ps first = held + overheads_.across[link];
             if (!ingress || overheads_.steady[link]) first = std::max(first, away);
             result.push_back({opens, first, held, cost_.blocking ? latency : 0, bandwidth});
         }
         return result;
     }
 
-    void keep(ps whole, ps any, BoundKind kind) {
+    void keep(ps whole, ps any, BoundKind kind, std::int32_t npu, std::int32_t other = -1) {
         best_.any_chunks = std::max(best_.any_chunks, any);
         if (whole <= best_.whole_chunks) return;
         best_.whole_chunks = whole;
         best_.kind = kind;
+        best_.npu = npu;
+        best_.other = other;
     }
     static BoundKind kind_of(bool ingress) {
         return ingress ? BoundKind::ingress : BoundKind::egress;
@@ -163,7 +165,7 @@ class NodeBounds {
         const ps counted =
             time_for_chunks(link_classes(npu, ingress, classes_.smallest, 0), crossing(side));
         const ps whole = std::max({any, counted, exact_bytes(side, fluid)});
-        keep(whole, any, kind_of(ingress));
+        keep(whole, any, kind_of(ingress), npu);
         return known->second = whole;
     }
 
@@ -197,27 +199,30 @@ class NodeBounds {
 
     void consider_distances(std::int32_t npu, bool ingress) {
         const auto mine = classes_of(npu, ingress);
-        const auto rings = rings_around(npu, ingress, classes_.smallest, mine);
+        const auto away = soonest(net_, cost_, classes_.smallest, npu, ingress);
+        const auto rings = rings_around(npu, ingress, away, mine);
         const ps path = rings.front().first;
-        if (path == never) return keep(never, never, BoundKind::path);
+        const auto other = static_cast<std::int32_t>(
+            std::find(away.begin(), away.begin() + net_.npus, path) - away.begin());
+        if (path == never) return keep(never, never, BoundKind::path, npu, other);
         ps whole = 0, any = 0;
-        for_some(rings, [&](ps away, const Load& rest) {
-            const auto at = link_classes(npu, ingress, classes_.smallest, away);
-            whole = std::max({whole, away, time_for_chunks(at, crossing(rest))});
+        const auto nearest = soonest(net_, cost_, 0, npu, ingress);
+        for_some(rings, [&](ps distance, const Load& rest) {
+            const auto at = link_classes(npu, ingress, classes_.smallest, distance);
+            whole = std::max({whole, distance, time_for_chunks(at, crossing(rest))});
         });
-        for_some(rings_around(npu, ingress, 0, mine), [&](ps away, const Load& rest) {
-            const auto at = link_classes(npu, ingress, 0, away);
-            any = std::max({any, away, time_for_bytes(at, static_cast<double>(rest.bytes))});
+        for_some(rings_around(npu, ingress, nearest, mine), [&](ps distance, const Load& rest) {
+            const auto at = link_classes(npu, ingress, 0, distance);
+            any = std::max({any, distance, time_for_bytes(at, static_cast<double>(rest.bytes))});
         });
-        keep(std::max(whole, any), any, kind_of(ingress));
-        keep(path, any, BoundKind::path);
+        keep(std::max(whole, any), any, kind_of(ingress), npu);
+        keep(path, any, BoundKind::path, npu, other);
     }
 
     // (R, what comes from at least R away), for every distance R, from the farthest inwards.
     using Rings = std::vector<std::pair<ps, Load>>;
-    Rings rings_around(std::int32_t npu, bool ingress, std::int64_t bytes,
+    Rings rings_around(std::int32_t npu, bool ingress, const std::vector<ps>& away,
                        std::span<const std::int32_t> classes) const {
-        const auto away = soonest(net_, cost_, bytes, npu, ingress);
         std::vector<std::pair<ps, std::int32_t>> order;
         for (auto c : classes) order.emplace_back(travel(c, npu, ingress, away), c);
         std::sort(order.rbegin(), order.rend());

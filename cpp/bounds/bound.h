@@ -24,6 +24,8 @@ struct NodeBound {
     ps whole_chunks = 0;               // for chunks that are not cut any further
     ps any_chunks = 0;                 // for any chunking
     BoundKind kind = BoundKind::none;  // of `whole_chunks`
+    std::int32_t npu = -1;             // whose sends or receives these are
+    std::int32_t other = -1;           // the far end of a path
 };
 
 // The strongest bound from the ingress and egress of each NPU. A chunk that comes from afar

@@ -45,8 +45,6 @@ HopOverheads find_hop_overheads(const Network& net, CostModel cost) {
     const auto narrowest_on = through_switches(net, true, never - 1, never, narrow, std::less<>{});
 
     HopOverheads overheads;
-    for (auto* column : {&overheads.once, &overheads.across, &overheads.out_of})
-        column->reserve(net.links());
     for (std::int32_t link = 0; link < net.links(); ++link) {
         const auto src = net.src[link], dst = net.dst[link];
         const auto bandwidth = net.speed[link].bandwidth;
@@ -58,9 +56,11 @@ HopOverheads find_hop_overheads(const Network& net, CostModel cost) {
         const bool maybe_late = behind_switch && narrowest[src] <= bandwidth;
         const ps held = cost.blocking ? latency : 0;
         const bool reached = latency_before[src] != never && latency_after[dst] != never;
-        overheads.once.push_back(reached ? latency_before[src] + latency - held : 0);
+        overheads.once.push_back(reached ? latency_before[src] + latency - held + latency_after[dst]
+                                         : 0);
         overheads.across.push_back(maybe_early && maybe_late ? 0 : overheads.once.back());
-        overheads.out_of.push_back(reached ? latency_after[dst] + latency - held : 0);
+        overheads.early.push_back(maybe_early || !behind_switch);
+        overheads.late.push_back(maybe_late);
         overheads.steady.push_back(!maybe_early);
     }
     return overheads;
@@ -68,7 +68,7 @@ HopOverheads find_hop_overheads(const Network& net, CostModel cost) {
 
 // A hop takes at least the sum of α and, cut-through, the time of its first link's bytes.
 std::vector<ps> soonest(const Network& net, CostModel cost, std::int64_t bytes, std::int32_t from,
-                        bool backwards) {
+                        bool backwards, bool relays) {
     using Visit = std::pair<ps, std::int32_t>;
     const auto& next = backwards ? net.in : net.out;
     const auto& other_end = backwards ? net.src : net.dst;
@@ -79,7 +79,7 @@ std::vector<ps> soonest(const Network& net, CostModel cost, std::int64_t bytes, 
     while (!queue.empty()) {
         const auto [now, node] = queue.top();
         queue.pop();
-        if (now > time[node]) continue;
+        if (now > time[node] || (!relays && !net.is_switch(node))) continue;
         for (auto link : next[node]) {
             ps taken = net.speed[link].latency;
             if (cost.store_and_forward || !net.is_switch(net.src[link]))

@@ -14,7 +14,9 @@ struct HopOverheads {
     std::vector<ps> once;    // of one hop
     std::vector<ps> across;  // of several, of which the first waits before or the last after: so
                              // k chunks over the link take at least k holds and this once
-    std::vector<ps> out_of;  // of a link out of an NPU, which every hop holds from its start
+
+    // Cut-through: whether a hop may hold the link from its start, or up to its end (see cost.h).
+    std::vector<bool> early, late;
 
     // For a link into an NPU: whether chunks arrive over it no closer than its holds follow each
     // other. Not so where some hop holds it early and another late (see cost.h).
@@ -24,8 +26,9 @@ struct HopOverheads {
 HopOverheads find_hop_overheads(const Network& network, CostModel cost);
 
 // The soonest a chunk of `bytes` that NPU `from` has at 0 can be at each node; `never` where there
-// is no way. Backwards: how long from each node to `from`.
+// is no way. Backwards: how long from each node to `from`. Without relays, only what a single hop
+// does: ways that begin and end in an NPU, or in `from`, and pass switches alone.
 std::vector<ps> soonest(const Network& network, CostModel cost, std::int64_t bytes,
-                        std::int32_t from, bool backwards);
+                        std::int32_t from, bool backwards, bool relays = true);
 
 }  // namespace weft

@@ -22,16 +22,22 @@ class Capacity:
 
     def time_for_weight(self, needed: float) -> int: ...
 
-def hop_overheads(network: Network, cost: CostModel) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
-    """Once and across: see ``cpp/bounds/hop_overheads.h``."""
+def hop_overheads(network: Network, cost: CostModel) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))]]:
+    """Once, across, early and late: see ``cpp/bounds/hop_overheads.h``."""
 
-def soonest(network: Network, cost: CostModel, bytes: int, source: int, backwards: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+def soonest(network: Network, cost: CostModel, bytes: int, sources: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], backwards: bool, relays: bool = True) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """A row of all nodes for each source, one after the other."""
+
+def time_for_messages(*, known: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], told: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], after: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], needed: float) -> int:
+    """See ``cpp/bounds/messages.h``."""
 
 class ChunkClasses:
     def __init__(self, *, pre: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], post: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reduce: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], smallest: int, largest: int, set_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], set_members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-def node_bound(network: Network, cost: CostModel, classes: ChunkClasses, enough: int, budget: int) -> tuple[int, int, int]:
-    """For whole chunks, for any chunking, and the kind of the first."""
+def node_bound(network: Network, cost: CostModel, classes: ChunkClasses, enough: int, budget: int) -> tuple[int, int, int, int, int]:
+    """
+    For whole chunks, for any chunking, the kind of the first, its NPU, and a path's other end.
+    """
 
 def tightest_cut(network: Network, supply: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sinks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float, budget: int) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]: ...
 

@@ -21,7 +21,7 @@ PROVED = [1, 1, 1, 2, 2, 3, 3]  # hops, by sides considered
 
 
 def proved(budget: int, enough: int = NEVER) -> int:
-    time, _, _ = node_bound(NETWORK, CLASSES, CostModel(), enough, budget, 0)
+    time = node_bound(NETWORK, CLASSES, CostModel(), enough, budget).time
     assert time % HOP == 0
     return time // HOP
 

@@ -228,8 +228,9 @@ def test_the_cut_of_an_all_reduce() -> None:
     network = two_cliques(4, 100 * GB_S, GB_S, 0)
     demand = Collective.of("all-reduce", range(8), 8000)
     bound = lower_bound(network, demand.chunks, CostModel())
-    assert bound.kind == "cut"
+    assert bound.kind == "regions"
     assert bound.ideal == pytest.approx(8 * 10**6, abs=2)
+    assert bound.certificate.parts == ((0, 1, 2, 3), (4, 5, 6, 7))
 
 
 def test_gossip_bounds_an_all_reduce() -> None:

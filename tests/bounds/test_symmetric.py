@@ -26,7 +26,7 @@ def bound_of(network: Topology, demand: Collective, cost: CostModel) -> Bound:
     assert applies(network, demand)
     bound = Bound(0, "none", 0)
     for proof in symmetric_bounds(network, demand, cost, NEVER):
-        bound = bound.stronger(Bound(*proof))
+        bound = bound.stronger(proof)
     return bound
 
 

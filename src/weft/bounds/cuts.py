@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.bounds.bound import NONE, Bound, Certificate
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.lengths import Carriers
-from weft.bounds.nodes import Proof
 from weft.bounds.sweeps import sweep_of_sets
 from weft.cost import CostModel
 from weft.topology.model import Topology
@@ -31,7 +31,7 @@ Search = tuple[bool, NDArray[np.float64], NDArray[np.int32]]  # reversed?, suppl
 
 def cut_bound(
     topology: Topology, classes: ChunkClasses, cost: CostModel, enough: int, budget: int, known: int
-) -> Proof:
+) -> Bound:
     """The tightest cut; `known` picoseconds are proven already for any chunking.
 
     Cuts swept through the network come first: those for all chunks together. The others are
@@ -39,12 +39,12 @@ def cut_bound(
     does not reach for by far is left out.
     """
     if budget < _VISITS_A_SWEEP * topology.links:
-        return 0, "none", 0
+        return NONE
     swept = sweep_of_sets(topology, classes, _LANDMARKS)
-    time, ideal = bound_of_cut(topology, classes, cost, swept) if swept.any() else (0, 0)
-    if time >= enough or budget < _VISITS_A_FLOW * topology.links:
-        return time, "cut", ideal
-    seconds = max(known, ideal) / 1e12
+    best = bound_of_cut(topology, classes, cost, swept) if swept.any() else NONE
+    if best.time >= enough or budget < _VISITS_A_FLOW * topology.links:
+        return best
+    seconds = max(known, best.ideal) / 1e12
     searches = list(_searches(topology, classes))
     reversed_core = topology.reversed().core
     for backwards, supply, sinks in searches:
@@ -56,17 +56,16 @@ def cut_bound(
             continue
         inside = np.zeros(topology.nodes, dtype=bool)
         inside[found] = True
-        whole, any_chunks = bound_of_cut(topology, classes, cost, inside ^ backwards)
-        time, ideal = max(time, whole), max(ideal, any_chunks)
-        if time >= enough:
+        best = best.stronger(bound_of_cut(topology, classes, cost, inside ^ backwards))
+        if best.time >= enough:
             break
-    return time, "cut", ideal
+    return best
 
 
 def bound_of_cut(
     topology: Topology, classes: ChunkClasses, cost: CostModel, inside: NDArray[np.bool_]
-) -> tuple[int, int]:
-    """What one cut proves, in picoseconds: for whole chunks, and for any chunking."""
+) -> Bound:
+    """What one cut proves."""
     links = np.flatnonzero(inside[topology.src] & ~inside[topology.dst])
     begins = classes.set_offsets[:-1]
     some = np.logical_or.reduceat(inside[classes.set_members], begins)
@@ -75,14 +74,15 @@ def bound_of_cut(
     crossing = from_inside & ~every[classes.post]
     chunks = int(classes.count[crossing].sum())
     if chunks == 0:
-        return 0, 0
+        return NONE
     total = float(classes.bytes[crossing].sum())
     whole, ideal = Carriers.of(topology, classes, cost).time_through(links, chunks, total)
     legs = list(_legs(topology, classes, crossing, inside, links))
     way, shortest = (
         sum(_farthest(topology, cost, size, *leg) for leg in legs) for size in (classes.smallest, 0)
     )
-    return whole + way, ideal + shortest
+    certificate = Certificate.of([np.flatnonzero(inside)], links)
+    return Bound(whole + way, "cut", ideal + shortest, certificate)
 
 
 def _legs(
@@ -124,8 +124,8 @@ def _farthest(
     if len(npus) == 0:
         return 0
     network, model = topology.core, cost.core
-    away = [_core.soonest(network, model, size, int(end), backwards)[npus] for end in ends]
-    return int(np.min(away, axis=0).max())
+    away = _core.soonest(network, model, size, ends, backwards).reshape(len(ends), -1)
+    return int(away[:, npus].min(axis=0).max())
 
 
 def _searches(topology: Topology, classes: ChunkClasses) -> Iterator[Search]:

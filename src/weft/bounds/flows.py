@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.bounds.bound import NONE, Bound
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.lengths import Carriers, Lengths, Price, whole_lengths
-from weft.bounds.nodes import Proof
 from weft.bounds.sweeps import best_sweep
 from weft.cost import CostModel
 from weft.ragged import offsets_of
@@ -31,13 +31,13 @@ _MET = 1 - 1e-7
 
 def flow_bound(
     topology: Topology, classes: ChunkClasses, cost: CostModel, enough: int, budget: int
-) -> Proof:
+) -> Bound:
     """What the best lengths found prove."""
     if not _worth_searching(classes):
-        return 0, "none", 0
+        return NONE
     flows = Flows.of(topology, classes, cost)
     if flows.none:
-        return 0, "none", 0
+        return NONE
     cheap = flows.candidate(landmarks=8)
     time, ideal = flows.prove(*cheap)
     goal = enough / 1e12
@@ -54,7 +54,7 @@ def flow_bound(
         lengths = max(*starts, *polished, key=flows.seconds)
         whole, any_chunks = flows.prove(lengths, flows.total(lengths))
         time, ideal = max(time, whole), max(ideal, any_chunks)
-    return time, "flow", ideal
+    return Bound(time, "flow", ideal)
 
 
 def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> int:

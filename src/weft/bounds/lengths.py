@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.bounds.classes import ChunkClasses
+from weft.bounds.overheads import Overheads
 from weft.cost import CostModel
 from weft.topology.durations import held
 from weft.topology.model import Topology
@@ -52,9 +53,9 @@ class Carriers:
         alpha = self.held / 1e12 / self.largest
         return np.asarray(1 / (1 / self.topology.bandwidth + alpha), dtype=np.float64)
 
-    @cached_property
-    def _overheads(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return _core.hop_overheads(self.topology.core, self.cost.core)
+    def _overheads(self, links: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        found = Overheads.of(self.topology, self.cost)
+        return found.once[links], found.across[links]
 
     def time_through(
         self, links: NDArray[np.intp], chunks: int, total_bytes: float
@@ -65,7 +66,7 @@ class Carriers:
         chunks between the smallest and the largest, and by their exact bytes plus, where α
         blocks, the α each of them holds its link, on the link where that costs least.
         """
-        once, across = (overhead[links] for overhead in self._overheads)
+        once, across = self._overheads(links)
         held, gap, bandwidth = self.held[links], self.gap[links], self.topology.bandwidth[links]
         fluid = _core.Capacity(opens=held + once, first=held + across, bandwidth=bandwidth)
         ideal = fluid.time_for_bytes(total_bytes)
@@ -89,7 +90,7 @@ class Carriers:
         if total <= 0:
             return 0, 0
         used = np.flatnonzero(lengths)
-        once, across = (overhead[used] for overhead in self._overheads)
+        once, across = self._overheads(used)
         held, gap, weight = self.held[used], self.gap[used], lengths[used]
         opens = held + once
         bandwidth = self.topology.bandwidth[used].astype(float)

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
+from weft.bounds.bound import Bound
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.lengths import Carriers, Lengths, whole_lengths
-from weft.bounds.nodes import Proof, node_bound
+from weft.bounds.nodes import node_bound
 from weft.collective import Collective
 from weft.collective.chunks import cut
 from weft.cost import CostModel
@@ -48,10 +49,10 @@ def _looks_alike(topology: Topology) -> bool:
 
 def symmetric_bounds(
     topology: Topology, demand: Collective, cost: CostModel, enough: int
-) -> Iterator[Proof]:
+) -> Iterator[Bound]:
     """What one NPU's sends prove, and then the links of one dimension after the other."""
     classes = _sends_of(demand, _slowest(topology, demand))
-    yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes, 0)
+    yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes)
     links = Carriers.of(topology, classes, cost)
     sizes = _sizes(demand)
     chunks = int((sizes > 0).sum())
@@ -66,7 +67,7 @@ def symmetric_bounds(
         ]
         total, count = away * demand.size - gone[0], away * chunks - gone[1]
         time, ideal = links.prove(lengths[left], total, count)
-        yield time, "flow", ideal
+        yield Bound(time, "flow", ideal)
 
 
 def _sizes(demand: Collective) -> NDArray[np.int64]:
