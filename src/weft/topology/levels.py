@@ -44,10 +44,8 @@ def levels_of(topology: Topology, group: Sequence[int]) -> Grid | None:
 
 def distances_between(topology: Topology, members: NDArray[np.int32]) -> Numbers:
     """How long a message takes between any two of these at least, the longer way counts (ps)."""
-    network, cost = topology.core, CostModel().core
-    away = np.array(
-        [_core.soonest(network, cost, _PROBE, int(npu), False)[members] for npu in members]
-    )
+    found = _core.soonest(topology.core, CostModel().core, _PROBE, members, False)
+    away = found.reshape(len(members), -1)[:, members]
     return np.maximum(away, away.T)
 
 
