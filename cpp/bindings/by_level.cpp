@@ -32,13 +32,15 @@ void bind(nb::module_& module) {
             "copies"_a, "types"_a);
     module.def(
         "compose",
-        [](nb::sequence given, std::int32_t resources, Progress& progress) {
+        [](nb::sequence given, std::int32_t resources, std::int32_t rule, Progress& progress) {
             std::vector<Lane> lanes;
             for (nb::handle lane : given) lanes.push_back(nb::cast<const Lane&>(lane));
-            auto made = unlocked([&] { return compose(lanes, resources, progress); });
+            auto made = unlocked([&] { 
+                return compose(lanes, resources, static_cast<Rule>(rule), progress);
+            });
             return std::tuple(give(std::move(made.ready)), give(std::move(made.start)), made.time);
         },
-        "lanes"_a, "resources"_a, "progress"_a,
+        "lanes"_a, "resources"_a, "rule"_a, "progress"_a,
         "Of each move: when what it sends is there, when it starts; and when the last arrives.");
 }
 

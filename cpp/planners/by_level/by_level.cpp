@@ -24,6 +24,7 @@ class Graph {
     struct Node {
         std::int32_t lane, type;  // type -1: nothing moves here
         std::int32_t turn = 0;    // among moves of the same step: the lowest first
+        std::int32_t sums = -1;   // the number of the step, where it is one of the sums
         std::int32_t waits_for = 0, first_edge = -1;
     };
     std::int32_t moves() const { return moves_; }
@@ -93,7 +94,8 @@ class Graph {
                     const auto away = (later + shares - 1) % shares;
                     nodes_.push_back({number,
                                       lane.type[step] + (back ? size - there : there) - 1,
-                                      (piece * shares + away) * size + distance});
+                                      (piece * shares + away) * size + distance,
+                                      back ? -1 : static_cast<std::int32_t>(step)});
                 }
         };
         const auto steps = lane.size.size();
@@ -175,10 +177,11 @@ class Graph {
 
 class Composer {
   public:
-    Composer(const std::vector<Lane>& lanes, std::int32_t resources, Progress& progress)
-        : lanes_(lanes), graph_(lanes), progress_(progress), busy_until_(resources, 0) {
+    Composer(const std::vector<Lane>& lanes, std::int32_t resources, Rule rule, Progress& progress)
+        : lanes_(lanes), graph_(lanes), rule_(rule), progress_(progress),
+          busy_until_(resources, 0) {
         find_queues();
-        find_tails();
+        find_priorities();
     }
 
     Composition run() {
@@ -202,7 +205,7 @@ class Composer {
     }
 
   private:
-    using Waiting = std::tuple<ps, std::int32_t, std::int32_t>;  // tail, minus turn, minus move
+    using Waiting = std::tuple<ps, std::int32_t, std::int32_t>;  // priority, minus turn and move
     using Queue = std::priority_queue<Waiting>;
 
     std::span<const std::int32_t> resources_of(const MoveTypes& types, std::int32_t type) const {
@@ -226,15 +229,24 @@ class Composer {
         needed_.resize(number.size());
         for (const auto& [resources, queue] : number) needed_[queue] = resources;
     }
-    void find_tails() {
-        tail_.assign(graph_.size(), 0);
+    // How long it takes from the start of each node until all that waits for it has arrived.
+    void find_priorities() {
+        priority_.assign(graph_.size(), 0);
+        std::vector<ps> longest(lanes_.size(), 0);
         const auto order = graph_.in_order();
         for (auto i = order.rbegin(); i != order.rend(); ++i) {
-            graph_.for_each_after(
-                *i, [&](auto later) { tail_[*i] = std::max(tail_[*i], tail_[later]); });
-            if (const auto& node = graph_[*i]; node.type >= 0)
-                tail_[*i] += lanes_[node.lane].types.duration[node.type];
+            graph_.for_each_after(*i, [&](auto later) {
+                priority_[*i] = std::max(priority_[*i], priority_[later]);
+            });
+            const auto& node = graph_[*i];
+            if (node.type < 0) continue;
+            priority_[*i] += lanes_[node.lane].types.duration[node.type];
+            longest[node.lane] = std::max(longest[node.lane], priority_[*i]);
         }
+        if (rule_ == Rule::far) return;
+        for (std::int32_t move = 0; move < graph_.moves(); ++move)
+            if (graph_[move].sums >= 0)
+                priority_[move] = longest[graph_[move].lane] + graph_[move].sums;
     }
 
     void enqueue(std::int32_t node) {
@@ -244,7 +256,7 @@ class Composer {
         }
         made_.ready[node] = now_;
         queues_[queue_of_[graph_[node].lane][graph_[node].type]].emplace(
-            tail_[node], -graph_[node].turn, -node);
+            priority_[node], -graph_[node].turn, -node);
     }
     void arrive(std::int32_t node) {
         last_ = now_;
@@ -280,12 +292,13 @@ class Composer {
 
     const std::vector<Lane>& lanes_;
     const Graph graph_;
+    const Rule rule_;
     Progress& progress_;
     std::vector<ps> busy_until_;
     std::vector<std::vector<std::int32_t>> queue_of_, needed_;  // by lane and type; by queue
     std::vector<Queue> queues_;
     std::vector<std::size_t> active_;
-    std::vector<ps> tail_;
+    std::vector<ps> priority_;
     std::vector<std::int32_t> waits_;
     std::priority_queue<std::pair<ps, std::int32_t>, std::vector<std::pair<ps, std::int32_t>>,
                         std::greater<>>
@@ -296,8 +309,9 @@ class Composer {
 
 }  // namespace
 
-Composition compose(const std::vector<Lane>& lanes, std::int32_t resources, Progress& progress) {
-    return Composer(lanes, resources, progress).run();
+Composition compose(const std::vector<Lane>& lanes, std::int32_t resources, Rule rule,
+                    Progress& progress) {
+    return Composer(lanes, resources, rule, progress).run();
 }
 
 }  // namespace weft

@@ -41,7 +41,14 @@ struct Composition {
     ps time;                       // when the last has arrived
 };
 
-// Whenever resources are free, the move that has the longest way still to go starts.
-Composition compose(const std::vector<Lane>& lanes, std::int32_t resources, Progress& progress);
+// Which of the moves that wait goes first.
+enum class Rule : std::int32_t {
+    far,   // the one that has the longest way still to go
+    deep,  // sums before copies, those of the last steps first; copies as above
+};
+
+// Whenever resources are free, one of the moves that wait for them starts.
+Composition compose(const std::vector<Lane>& lanes, std::int32_t resources, Rule rule,
+                    Progress& progress);
 
 }  // namespace weft

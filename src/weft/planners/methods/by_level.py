@@ -28,7 +28,8 @@ from weft.topology.model import Topology
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter")
 _MOST_ORDERED = 3  # levels whose orders are all tried; of more, only those that begin elsewhere
-_FEW_ROWS, _MOST_ROWS = 1 << 16, 1 << 19  # of a first look, and of a plan
+_FEW_ROWS, _MOST_ROWS = 1 << 17, 1 << 19
+_RULES = (1, 0)  # as in cpp/planners/by_level/by_level.h  # of a first look, and of a plan
 _LOOKS, _FINALISTS = 40, 3
 _WEIGHTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 _FINEST = 1 / 128
@@ -120,7 +121,7 @@ def _beside(mix: Mix, lane: _Lane, weight: float) -> Mix:
 class _Search:
     problem: Problem
     scene: Scene
-    best: tuple[int, Mix, Pieces] | None = None
+    best: tuple[int, Mix, Pieces, int] | None = None
     seen: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     @property
@@ -158,7 +159,8 @@ class _Search:
         return self._made(*self.best[1:])
 
     def _look(self, mix: Mix) -> int:
-        return self._time(mix, self._pieces(mix, _FEW_ROWS))
+        """What a mix takes in few pieces."""
+        return self._time(mix, self._pieces(mix, _FEW_ROWS), _RULES[0])
 
     def _mixed(self, mix: Mix, lanes: Sequence[_Lane]) -> Mix:
         """The mix with other parts beside it, as long as each gains something."""
@@ -226,10 +228,10 @@ class _Search:
 
     def _climb(self, mix: Mix) -> None:
         """More and more pieces, while that gains something."""
-        rows = _FEW_ROWS
-        last = self._time(mix, self._pieces(mix, rows))
+        rows, last = _FEW_ROWS, self._look(mix)
         while (rows := 2 * rows) <= _MOST_ROWS:
-            time = self._time(mix, self._pieces(mix, rows))
+            pieces = self._pieces(mix, rows)
+            time = min(self._time(mix, pieces, rule) for rule in _RULES)
             if time * _WORTH > last:
                 return
             last = time
@@ -253,29 +255,29 @@ class _Search:
             pieces = finest
         return tuple(int(count) for count in pieces)
 
-    def _time(self, mix: Mix, pieces: Pieces) -> int:
+    def _time(self, mix: Mix, pieces: Pieces, rule: int) -> int:
         """What a mix takes if all NPUs do the same, in picoseconds."""
-        key = (*((lane.frame, lane.part) for lane in mix), pieces)
+        key = (*((lane.frame, lane.part) for lane in mix), pieces, rule)
         if key not in self.seen:
             self.problem.progress.check()
-            _, _, self.seen[key] = self._composed(mix, pieces)
+            _, _, self.seen[key] = self._composed(mix, pieces, rule)
         time = self.seen[key]
         if self.best is None or time < self.best[0]:
-            self.best = time, mix, pieces
+            self.best = time, mix, pieces, rule
         return time
 
-    def _composed(self, mix: Mix, pieces: Pieces) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def _composed(self, mix: Mix, pieces: Pieces, rule: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         demand = self._cut(self.problem.demand, mix, pieces)
         lanes = [
             self.scene.lane(lane.frame, lane.part, count, max(int(demand.chunks.bytes[chunk[chunk >= 0]].max(initial=1)), 1), **self.ways)
             for lane, count, chunk in zip(mix, pieces, self._chunks(0, demand, mix, pieces), strict=True)
         ]
-        return _core.compose(lanes, len(self.scene.rate), self.problem.progress)
+        return _core.compose(lanes, len(self.scene.rate), rule, self.problem.progress)
 
-    def _made(self, mix: Mix, pieces: Pieces) -> Algorithm:
+    def _made(self, mix: Mix, pieces: Pieces, rule: int) -> Algorithm:
         """The plan with exact times."""
         problem = self.problem
-        ready, start, _ = self._composed(mix, pieces)
+        ready, start, _ = self._composed(mix, pieces, rule)
         demands = [self._cut(demand, mix, pieces) for demand in problem.demands]
         numbers = iter(range(len(demands)))
 
