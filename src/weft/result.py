@@ -16,6 +16,7 @@ from weft.display import html_table, line, of_bound
 from weft.errors import InputError
 from weft.figures import Grouped, GroupResult, group_results, network_figures
 from weft.judge import Verdict
+from weft.planners import Attempt
 from weft.progress import interruptible
 from weft.topology.model import Topology
 from weft.units import format_time
@@ -35,12 +36,15 @@ class Result(Grouped):
         A time no algorithm can beat for all of them together.
     synthesis_s
         Seconds the synthesis took, without bound and verdict.
+    tried
+        Every planner's turn: what it gave, and what that cost.
     """
 
     algorithm: Algorithm
     verdict: Verdict
     bound: Bound
     synthesis_s: float
+    tried: tuple[Attempt, ...] = ()
 
     def __repr__(self) -> str:
         figures = f"{self.algorithm.title}: {format_time(self.time)}"
@@ -122,6 +126,7 @@ class Result(Grouped):
             **self._speeds(),
             "transfers": len(self.algorithm),
             "synthesis_s": self.synthesis_s,
+            "tried": [attempt.to_dict() for attempt in self.tried],
             "method": provenance["method"],
             "seed": provenance["seed"],
             "trials": provenance["trials"],

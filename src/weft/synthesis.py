@@ -15,7 +15,7 @@ from weft.collective import Collective
 from weft.cost import CostModel, LatencyModel, Switching
 from weft.errors import InputError
 from weft.judge import verify
-from weft.planners import is_file, produce
+from weft.planners import Attempt, is_file, produce
 from weft.progress import ProgressHook, Tracker, run
 from weft.result import Result
 from weft.topology import Topology
@@ -93,7 +93,7 @@ def synthesize(
         network = as_topology(topology)
         asked = demands_of(network, collective, size, group, root, relay, alignment)
         demands, choose = chunked(asked, chunks)
-        began = time.perf_counter()
+        began, tried = time.perf_counter(), list[Attempt]()
         algorithm = made_by(
             method,
             network,
@@ -105,6 +105,7 @@ def synthesize(
             threads=threads,
             progress=report,
             scratch=None if scratch is None else Path(scratch),
+            tried=tried,
         )
         if is_file(method):
             said = {"seed": seed, "trials": trials, **algorithm.provenance}
@@ -113,7 +114,7 @@ def synthesize(
         report.enter("verifying")
         verdict = verify(algorithm, progress=report)
         report.enter("bounding")
-        return Result(algorithm, verdict, bound_of(algorithm), seconds)
+        return Result(algorithm, verdict, bound_of(algorithm), seconds, tuple(tried))
 
     return run(work, progress)
 

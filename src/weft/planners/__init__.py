@@ -12,12 +12,13 @@ from weft.algorithm import Algorithm
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError
+from weft.planners.attempts import Attempt
 from weft.planners.planner import PLANNERS, Planner, is_file, method_names
 from weft.planners.portfolio import MAX_SEED, solve
 from weft.planners.problem import AUTO, Problem, Task
 from weft.topology.model import Topology
 
-__all__ = ["PLANNERS", "Planner", "Problem", "Task", "is_file", "method_names", "produce"]
+__all__ = ["PLANNERS", "Attempt", "Planner", "Problem", "Task", "is_file", "method_names", "produce"]
 
 MAX_TRIALS = 1_000_000
 MAX_THREADS = 1024
@@ -35,6 +36,7 @@ def produce(
     progress: _core.Progress | None = None,
     method: str = AUTO,
     scratch: Path | None = None,
+    tried: list[Attempt] | None = None,
 ) -> Algorithm:
     """Synthesize one algorithm for all demands, which run at the same time.
 
@@ -54,6 +56,8 @@ def produce(
         A key of `PLANNERS`: the only one to use, or ``auto`` for the best of those that fit.
     scratch
         Folder for rows that are too many for memory; None for the system's.
+    tried
+        A list to which every planner's turn is added.
 
     Raises
     ------
@@ -80,6 +84,7 @@ def produce(
         threads,
         progress or _core.Progress(),
         scratch,
+        tried=[] if tried is None else tried,
     )
     best = solve(problem, trials)
     return replace(best, provenance={**best.provenance, "seed": seed, "trials": trials})

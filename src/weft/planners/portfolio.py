@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -10,6 +11,7 @@ from weft.algorithm import Algorithm
 from weft.clock import check_clock
 from weft.errors import InputError, PlannerError, UnreachableError, WeftError
 from weft.judge import verify
+from weft.planners.attempts import Attempt
 from weft.planners.chunking import is_cut_of
 from weft.planners.listed import Listed, timed
 from weft.planners.planner import PLANNERS, Planner, guarded
@@ -35,12 +37,17 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     _check(problem, planners)
     workers = min(problem.threads, trials)
     seeded = [planner for planner in planners if planner.seeded]
+    early, late = (
+        [planner for planner in planners if not planner.seeded and planner.beside == beside]
+        for beside in (False, True)
+    )
+    known = _run(problem, early)
 
     def attempt(number: int) -> Algorithm | None:
         quiet = number > 0 and workers > 1
         seed = (problem.seed + number) & MAX_SEED
         mine = replace(problem, seed=seed, quiet=quiet, threads=problem.threads // workers)
-        best = _run(mine, seeded)
+        best = _run(mine, seeded, known)
         if problem.topology.copying and seeded:  # copies can be in the way of what is wanted more
             plain = _run(mine.on(problem.topology.with_switches(copying=())), seeded)
             on_it = None if plain is None else plain.on(problem.topology)
@@ -52,7 +59,7 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         batch = range(first, min(first + workers, trials))
         problem.progress.enter(f"planning (trials {first + 1} to {batch[-1] + 1} of {trials})")
         best = _least([best, *in_threads(attempt, batch, workers)])
-    best = _run(problem, [planner for planner in planners if not planner.seeded], best)
+    best = _run(problem, late, best)
     if best is None:
         raise InputError(f"method {problem.method} finds no plan; use auto")
     return best
@@ -117,10 +124,13 @@ def _may_plan(
 ) -> bool:
     """Whether a planner fits; what does not is only said where it was asked for by name."""
     if best is not None and not guarded(planner, planner.can_improve, problem, best):
+        problem.tried.append(Attempt(planner.name, note="cannot be better"))
         return False
     if problem.is_auto and problem.task.is_too_large_for_tables and isinstance(planner, Listed):
         return True  # `fits` would need a table of chunks; `search` sees first how large it is
     reason = guarded(planner, planner.fits, problem)
+    if reason is not None:
+        problem.tried.append(Attempt(planner.name, note=reason))
     if reason is not None and not problem.is_auto:
         refused.append(InputError(f"method {planner.name} {reason}; use auto"))
     return reason is None
@@ -135,6 +145,13 @@ def _asked(
         problem.progress.begin(len(planners))
 
     def ask(planner: Planner) -> Algorithm | WeftError | None:
+        began = time.perf_counter()
+        answer = asked(planner)
+        seconds = time.perf_counter() - began
+        problem.tried.append(_attempt(planner, answer, seconds))
+        return answer
+
+    def asked(planner: Planner) -> Algorithm | WeftError | None:
         try:
             return _answer(problem, planner, best)
         except (InputError, UnreachableError) as error:
@@ -149,6 +166,14 @@ def _asked(
     answers = in_threads(ask, planners, problem.threads)
     refused += [answer for answer in answers if isinstance(answer, WeftError)]
     return [answer for answer in answers if isinstance(answer, Algorithm)]
+
+
+def _attempt(planner: Planner, answer: Algorithm | WeftError | None, seconds: float) -> Attempt:
+    if isinstance(answer, Algorithm):
+        chunks = sum(demand.chunk_count for demand in answer.demands)
+        return Attempt(planner.name, answer.time, chunks, seconds)
+    note = "nothing better" if answer is None else str(answer)
+    return Attempt(planner.name, seconds=seconds, note=note)
 
 
 def _answer(problem: Problem, planner: Planner, best: Algorithm | None) -> Algorithm | None:

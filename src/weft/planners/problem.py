@@ -15,6 +15,7 @@ from weft.bounds import quick_bound
 from weft.clock import fits_clock
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
+from weft.planners.attempts import Attempt
 from weft.planners.symmetry import is_symmetric, symmetric_floor
 from weft.topology.model import Topology
 from weft.units import NEVER
@@ -134,6 +135,8 @@ class Problem:
         Picoseconds: a plan that takes as long is of no use, so a planner may give up.
     quiet
         Whether others plan at the same time, so that this one must not say what it does.
+    tried
+        What was tried so far; the portfolio adds to it.
     """
 
     task: Task
@@ -145,6 +148,7 @@ class Problem:
     scratch: Path | None = None
     below: int = NEVER
     quiet: bool = False
+    tried: list[Attempt] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -212,7 +216,8 @@ class Problem:
 
     def only(self, demand: Collective) -> Problem:
         """One collective as if it had the network to itself."""
-        return replace(self, task=replace(self.task, demands=(demand,)), free=(), below=NEVER)
+        task = replace(self.task, demands=(demand,))
+        return replace(self, task=task, free=(), below=NEVER, tried=[])
 
     def on(self, topology: Topology) -> Problem:
         """The same on another network."""

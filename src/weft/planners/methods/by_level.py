@@ -36,6 +36,7 @@ _FINEST = 1 / 128
 _MATES, _MOST_PARTS = 12, 3
 _MOST_DOUBLED = 5  # how often pieces are halved
 _HOPE = 1.6  # what should take so much longer than the best is not looked at
+_EXACT = 4  # how many of the best get exact times
 _WORTH = 1.002  # more pieces must gain at least this much
 
 
@@ -79,7 +80,7 @@ def _scene(problem: Problem) -> Scene | None:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Lane:
     """A part on one of the frames, and what it costs at the least.
 
@@ -93,8 +94,8 @@ class _Lane:
 
     frame: Frame
     part: Part
-    alpha: float
-    load: NDArray[np.float64]
+    alpha: float = field(compare=False)
+    load: NDArray[np.float64] = field(compare=False)
 
     def time(self, size: float) -> float:
         return self.alpha + float(self.load.max()) * size
@@ -121,8 +122,7 @@ def _beside(mix: Mix, lane: _Lane, weight: float) -> Mix:
 class _Search:
     problem: Problem
     scene: Scene
-    best: tuple[int, Mix, Pieces, int] | None = None
-    seen: dict[tuple[object, ...], int] = field(default_factory=dict)
+    seen: dict[tuple[Mix, Pieces, int], int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -155,8 +155,20 @@ class _Search:
             found = [self._mixed(mix, lanes[:_MATES]) for mix in found]
         for mix in found:
             self._climb(mix)
-        assert self.best is not None
-        return self._made(*self.best[1:])
+        return self._best()
+
+    def _best(self) -> Algorithm:
+        """The best with exact times: where messages meet between switches, that is not the first.
+
+        Few are tried, each in its best number of pieces.
+        """
+        ranked = sorted(self.seen, key=lambda key: self.seen[key])
+        first = {tuple(lane.part for lane in mix): (mix, *how) for mix, *how in reversed(ranked)}
+        keys = sorted(first.values(), key=lambda key: self.seen[key])
+        best = self._made(*keys[0])
+        for key in keys[1:_EXACT] if best.time > self.seen[keys[0]] * _WORTH else ():
+            best = min(best, self._made(*key), key=lambda algorithm: algorithm.time)
+        return best
 
     def _look(self, mix: Mix) -> int:
         """What a mix takes in few pieces."""
@@ -257,14 +269,11 @@ class _Search:
 
     def _time(self, mix: Mix, pieces: Pieces, rule: int) -> int:
         """What a mix takes if all NPUs do the same, in picoseconds."""
-        key = (*((lane.frame, lane.part) for lane in mix), pieces, rule)
+        key = (mix, pieces, rule)
         if key not in self.seen:
             self.problem.progress.check()
             _, _, self.seen[key] = self._composed(mix, pieces, rule)
-        time = self.seen[key]
-        if self.best is None or time < self.best[0]:
-            self.best = time, mix, pieces, rule
-        return time
+        return self.seen[key]
 
     def _composed(self, mix: Mix, pieces: Pieces, rule: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         demand = self._cut(self.problem.demand, mix, pieces)
