@@ -28,10 +28,11 @@ Numbers = NDArray[np.int64]
 
 
 class Step(NamedTuple):
-    """A sum along one level: in shares, or all at once."""
+    """A sum along one level: in shares, or all at once; in shares it may go round rings."""
 
     level: int
     scatter: bool
+    ring: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Part:
     def rows(self, sizes: Sequence[int]) -> int:
         """About how many rows it takes with one piece per share, sums and copies."""
         count, held = 0, math.prod(sizes) * self.shares(sizes)
-        for level, scatter in self.steps:
+        for level, scatter, _ in self.steps:
             count += 2 * held if scatter else held * sizes[level]
             held //= sizes[level] if scatter else 1
         return count
@@ -94,10 +95,9 @@ class _Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A grid of NPUs; along levels that are rings, messages go from neighbour to neighbour only."""
+    """Parts on a grid of NPUs."""
 
     grid: Grid
-    rings: tuple[bool, ...]
 
     def owners(self, part: Part) -> NDArray[np.int32]:
         """The NPU that goes on with each share of a part that is scattered along all levels."""
@@ -130,8 +130,10 @@ class Layout:
             Whether it is summed, and whether sums are spread: both for an All-Reduce.
         """
         pieces, made = np.arange(chunk.shape[1]), list[Sends]()
-        for odd in range(min(2, len(pieces)) if any(self.rings) else 1):
-            some = pieces[odd::2] if any(self.rings) else pieces
+        # Half-way round a ring pieces take turns up and down.
+        turns = 2 if any(step.ring for step in part.steps) and len(pieces) > 1 else 1
+        for odd in range(turns):
+            some = pieces[odd::turns]
             for rows in self._rows(part, odd, sums, copies):
                 made.append(self._sends(rows, chunk, some, slots, times))
         return Sends.together(made)
@@ -178,13 +180,13 @@ class Layout:
 
     def _scattered(self, part: Part, number: int, first: int, odd: int) -> _Rows:
         """Sums along a line for the owner of each share."""
-        level = part.steps[number].level
+        level, _, ring = part.steps[number]
         size, stride = self.grid.sizes[level], self.grid.stride(level)
         cell, line = self._lines(part, number)
         owner, distance = self._cells(part)[level][:, None, None], np.arange(1, size)
         src = (owner - distance) % size
         dst = owner
-        if self.rings[level]:
+        if ring:
             dst = (src + np.where(distance <= (size - odd) // 2, 1, -1)) % size
         sender = line + src * stride
         return _Rows(

@@ -13,7 +13,7 @@ from weft import _core
 from weft.algorithm import Routes
 from weft.collective import Collective
 from weft.cost import CostModel
-from weft.planners.composition import Layout, Part
+from weft.planners.composition import Layout, Part, Step
 from weft.ragged import offsets_of
 from weft.topology.grid import Grid, grid_of
 from weft.topology.levels import levels_of
@@ -34,6 +34,8 @@ class Frame:
 
     Attributes
     ----------
+    rings
+        For each level: whether only neighbours are one hop apart.
     first
         The number of the first move of each level.
     alpha
@@ -45,6 +47,7 @@ class Frame:
     """
 
     layouts: tuple[Layout, ...]
+    rings: tuple[bool, ...]
     first: tuple[int, ...]
     alpha: Floats
     per_byte: Floats
@@ -54,11 +57,11 @@ class Frame:
     def sizes(self) -> tuple[int, ...]:
         return self.layouts[0].grid.sizes
 
-    def moves_of(self, level: int) -> list[int]:
-        """The moves that messages along a level make: to all others, or to both neighbours."""
-        first, size = self.first[level], self.sizes[level]
+    def moves_of(self, step: Step) -> list[int]:
+        """The moves of a step: to all others along its level, or to both neighbours."""
+        first, size = self.first[step.level], self.sizes[step.level]
         others = range(first, first + size - 1)
-        return [others[0], others[-1]] if self.layouts[0].rings[level] else list(others)
+        return [others[0], others[-1]] if step.ring else list(others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,29 +82,47 @@ class Scene:
     cost: CostModel
 
     def lane(
-        self, frame: Frame, part: Part, pieces: int, size: int, *, sums: bool, copies: bool
+        self,
+        frame: Frame,
+        part: Part,
+        pieces: int,
+        size: int,
+        *,
+        sums: bool,
+        copies: bool,
+        in_step: bool,
     ) -> _core.Lane:
-        """A part whose chunks have `size` bytes, for the kernel."""
+        """A part whose chunks have `size` bytes, for the kernel.
+
+        Where messages of a move share a link, they pass it one after the other. `in_step`: all
+        NPUs wait until the last has passed; else each goes on as if it were alone.
+        """
         levels = [step.level for step in part.steps]
         return _core.Lane(
             size=np.array([frame.sizes[level] for level in levels], dtype=np.int32),
             scatter=np.array([step.scatter for step in part.steps]),
-            ring=np.array([frame.layouts[0].rings[level] for level in levels]),
+            ring=np.array([step.ring for step in part.steps]),
             type=np.array([frame.first[level] for level in levels], dtype=np.int32),
             pieces=pieces,
             sums=sums,
             copies=copies,
-            types=self._types(frame, size),
+            types=self._types(frame, size, in_step),
         )
 
-    def _types(self, frame: Frame, size: int) -> _core.MoveTypes:
+    def _types(self, frame: Frame, size: int, in_step: bool) -> _core.MoveTypes:
         move, resource = np.nonzero(frame.load)
         each = size / self.rate[resource] + self.held[resource]
+        hold, duration = frame.load[move, resource] * each, frame.alpha + size * frame.per_byte
+        if in_step:
+            longest = np.zeros(len(frame.load))
+            np.maximum.at(longest, move, hold)
+            duration += np.maximum(longest - size * frame.per_byte, 0)
+            hold = longest[move]
         return _core.MoveTypes(
-            duration=_ps(frame.alpha + size * frame.per_byte),
+            duration=_ps(duration),
             offsets=offsets_of(np.bincount(move, minlength=len(frame.load))),
             resource=resource.astype(np.int32),
-            hold=_ps(frame.load[move, resource] * each),
+            hold=_ps(hold),
         )
 
 
@@ -189,6 +210,7 @@ class _Draft:
     """A frame whose links are still told apart."""
 
     layouts: tuple[Layout, ...]
+    rings: tuple[bool, ...]
     first: tuple[int, ...]
     ways: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]]  # move, row, link
     moves: int
@@ -211,8 +233,8 @@ class _Draft:
             if found is None:
                 return None
             ways += [(first[level] + distance - 1, row, link) for distance, row, link in found]
-        layouts = tuple(Layout(grid, tuple(rings)) for grid in grids)
-        return cls(layouts, tuple(first[:-1]), ways, first[-1], topology.links)
+        layouts = tuple(Layout(grid) for grid in grids)
+        return cls(layouts, tuple(rings), tuple(first[:-1]), ways, first[-1], topology.links)
 
     @cached_property
     def load(self) -> Floats:
@@ -232,7 +254,7 @@ class _Draft:
             pushes = np.add if whole is np.sum else np.maximum
             np.maximum.at(alpha, move[ends], latency)
             np.maximum.at(per_byte, move[ends], pushes.reduceat(slow[link], ends))
-        return Frame(self.layouts, self.first, alpha, per_byte, load)
+        return Frame(self.layouts, self.rings, self.first, alpha, per_byte, load)
 
 
 def _ways(

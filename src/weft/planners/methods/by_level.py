@@ -27,6 +27,7 @@ from weft.planners.sends import Sends, untimed
 from weft.topology.model import Topology
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter")
+_NO_RING = 3  # NPUs that are all neighbours of each other
 _MOST_ORDERED = 3  # levels whose orders are all tried; of more, only those that begin elsewhere
 _FEW_ROWS, _MOST_ROWS = 1 << 17, 1 << 19
 _RULES = (1, 0)  # as in cpp/planners/by_level/by_level.h  # of a first look, and of a plan
@@ -37,6 +38,7 @@ _MATES, _MOST_PARTS = 12, 3
 _MOST_DOUBLED = 5  # how often pieces are halved
 _HOPE = 1.6  # what should take so much longer than the best is not looked at
 _EXACT = 4  # how many of the best get exact times
+_TRUE = 1.005  # a plan that takes longer than all NPUs alike promised is held against others
 _WORTH = 1.002  # more pieces must gain at least this much
 
 
@@ -57,7 +59,13 @@ class ByLevel(Planner):
     def plan(self, problem: Problem) -> Algorithm:
         scene = _scene(problem)
         assert scene is not None
-        return _Search(problem, scene).run()
+        search = _Search(problem, scene)
+        best = search.run()
+        if best.time <= search.promised * _TRUE:
+            return best
+        # Messages meet between switches: perhaps what has all NPUs wait for each other is better.
+        other = _Search(problem, scene, in_step=True).run()
+        return min(best, other, key=lambda algorithm: algorithm.time)
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:  # noqa: ARG002
         return self.plan(problem)
@@ -122,6 +130,7 @@ def _beside(mix: Mix, lane: _Lane, weight: float) -> Mix:
 class _Search:
     problem: Problem
     scene: Scene
+    in_step: bool = False
     seen: dict[tuple[Mix, Pieces, int], int] = field(default_factory=dict)
 
     @property
@@ -146,11 +155,13 @@ class _Search:
             (lane for frame in self.scene.frames for lane in self._lanes(frame)),
             key=lambda lane: lane.time(self.size),
         )
-        hope = lanes[0].time(self.size) * _HOPE
-        mixes: list[Mix] = [(lane,) for lane in lanes if lane.time(self.size) <= hope]
+        mixes: list[Mix] = [(lane,) for lane in lanes]
         if self.free:
             mixes += (mix for frame in self.scene.frames for mix in self._turned(frame))
-        found = sorted(mixes[:_LOOKS], key=self._look)[:_FINALISTS]
+        mixes.sort(key=self._estimate)
+        hope = self._estimate(mixes[0]) * _HOPE
+        mixes = [mix for mix in mixes[:_LOOKS] if self._estimate(mix) <= hope]
+        found = sorted(mixes, key=self._look)[:_FINALISTS]
         if self.free:
             found = [self._mixed(mix, lanes[:_MATES]) for mix in found]
         for mix in found:
@@ -166,9 +177,19 @@ class _Search:
         first = {tuple(lane.part for lane in mix): (mix, *how) for mix, *how in reversed(ranked)}
         keys = sorted(first.values(), key=lambda key: self.seen[key])
         best = self._made(*keys[0])
-        for key in keys[1:_EXACT] if best.time > self.seen[keys[0]] * _WORTH else ():
+        for key in keys[1:_EXACT] if best.time > self.promised * _TRUE else ():
             best = min(best, self._made(*key), key=lambda algorithm: algorithm.time)
         return best
+
+    def _estimate(self, mix: Mix) -> float:
+        """About how many seconds a mix takes: its latencies, and the busiest link."""
+        load = sum(lane.part.weight * lane.load for lane in mix)
+        return max(lane.alpha for lane in mix) + float(np.max(load)) * self.size
+
+    @property
+    def promised(self) -> int:
+        """What the best takes if all NPUs do the same, in picoseconds."""
+        return min(self.seen.values())
 
     def _look(self, mix: Mix) -> int:
         """What a mix takes in few pieces."""
@@ -200,39 +221,48 @@ class _Search:
 
     def _lanes(self, frame: Frame) -> Iterator[_Lane]:
         """Every order of levels, and every way along each."""
-        count, rings = len(frame.sizes), frame.layouts[0].rings
+        count = len(frame.sizes)
         orders: Iterable[Sequence[int]] = permutations(range(count))
         if count > _MOST_ORDERED:
             orders = [range(count)]
         for order in orders:
-            ways = [(True, False) if self._may_shoot(frame, level) else (True,) for level in order]
-            for modes in product(*ways):
-                yield self._lane(frame, zip(order, modes, strict=True))
+            for steps in product(*(self._steps(frame, level) for level in order)):
+                yield self._lane(frame, steps)
 
-    def _may_shoot(self, frame: Frame, level: int) -> bool:
-        return self.kind == "all-reduce" and not frame.layouts[0].rings[level]
+    def _steps(self, frame: Frame, level: int) -> Iterator[Step]:
+        """The ways along a level."""
+        if not frame.rings[level]:
+            yield Step(level, scatter=True)
+            if self.kind == "all-reduce":
+                yield Step(level, scatter=False)
+        if frame.sizes[level] > _NO_RING and len(frame.sizes) <= _MOST_ORDERED:
+            yield Step(level, scatter=True, ring=True)
 
     def _turned(self, frame: Frame) -> Iterator[Mix]:
         """As many parts as levels, each of which begins with another one."""
         count = len(frame.sizes)
-        shoots = all(self._may_shoot(frame, level) for level in range(count))
+        shoots = self.kind == "all-reduce" and not any(frame.rings)
         for scattered in range(0 if shoots else count, count + 1) if count > 1 else ():
+            levels = [[(first + i) % count for i in range(count)] for first in range(count)]
             mix = tuple(
-                self._lane(frame, [((first + i) % count, i < scattered) for i in range(count)])
-                for first in range(count)
+                self._lane(
+                    frame,
+                    (Step(level, i < scattered, frame.rings[level]) for i, level in enumerate(order)),
+                )
+                for order in levels
             )
             yield tuple(lane.weighing(1 / count) for lane in mix)
 
-    def _lane(self, frame: Frame, steps: Iterable[tuple[int, bool]]) -> _Lane:
-        part = Part(tuple(Step(*step) for step in steps))
+    def _lane(self, frame: Frame, steps: Iterable[Step]) -> _Lane:
+        part = Part(tuple(steps))
         alpha, held = 0.0, 1.0
         load = np.zeros(len(self.scene.rate))
         both = sum(self.ways.values())
-        for level, scatter in part.steps:
-            times, size = both if scatter else 1, frame.sizes[level]
+        for step in part.steps:
+            _, scatter, ring = step
+            times, size = both if scatter else 1, frame.sizes[step.level]
             held /= size if scatter else 1
-            moves = frame.moves_of(level)
-            ring = frame.layouts[0].rings[level]
+            moves = frame.moves_of(step)
             alpha += float(frame.alpha[moves].max()) * times * (size // 2 if ring else 1)
             each = frame.load[moves].sum(axis=0) * ((size - 1) / 2 if ring else 1)
             load = load + each / self.scene.rate * held * times
@@ -278,7 +308,7 @@ class _Search:
     def _composed(self, mix: Mix, pieces: Pieces, rule: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         demand = self._cut(self.problem.demand, mix, pieces)
         lanes = [
-            self.scene.lane(lane.frame, lane.part, count, max(int(demand.chunks.bytes[chunk[chunk >= 0]].max(initial=1)), 1), **self.ways)
+            self.scene.lane(lane.frame, lane.part, count, max(int(demand.chunks.bytes[chunk[chunk >= 0]].max(initial=1)), 1), in_step=self.in_step, **self.ways)
             for lane, count, chunk in zip(mix, pieces, self._chunks(0, demand, mix, pieces), strict=True)
         ]
         return _core.compose(lanes, len(self.scene.rate), rule, self.problem.progress)
