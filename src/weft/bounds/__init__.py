@@ -29,7 +29,7 @@ __all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound"]
 _NODE_BUDGET = 4_000_000
 _CUT_BUDGET = 60_000_000
 _FLOW_BUDGET = 60_000_000
-_MESSAGE_BUDGET = 4_000_000
+_MESSAGE_BUDGET = 2_000_000
 _QUICK_BUDGET = 10_000
 _FEW = 64  # chunks, of which one may be what takes longest
 

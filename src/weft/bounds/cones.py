@@ -128,17 +128,13 @@ def cones(
         return
     ways = Ways.into(distances, links, np.broadcast_to(beyond, (len(links), network.npus)))
     sources, ends = np.flatnonzero(~beyond), np.flatnonzero(beyond)
-    place = np.cumsum(beyond) - 1, np.cumsum(~beyond) - 1
-    which = [
-        place[1][ways.sources[number]][:, None] * len(ends) + place[0][ways.ends[number]]
-        for number in range(len(links))
-    ]
+    source, end = np.cumsum(~beyond) - 1, np.cumsum(beyond) - 1
     if network.copying and (network.dst[links] >= network.npus).any():
         pairs = [pair.together(beyond) for pair in pairs]
     for apart in _laws(pairs):
         tables = [pair.tables(known, told, sources, ends, apart) for pair in pairs]
-        flat = np.max(tables, axis=0).reshape(-1, len(known), len(told))
-        yield Messages.of(ways, known, told, flat, which), crossing.total
+        heaviest = np.max(tables, axis=0)
+        yield Messages.of(ways, known, told, heaviest, source, end), crossing.total
 
 
 def _laws(pairs: list[Pairs]) -> list[int]:
