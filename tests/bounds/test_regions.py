@@ -15,6 +15,7 @@ from weft.collective import Chunks, Collective
 from weft.collective.groups import layout_groups
 from weft.cost import CostModel
 from weft.topology import Topology, load_topology
+from weft.units import NEVER
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -127,6 +128,15 @@ def test_what_leaves_a_part_may_be_for_many() -> None:
     result = weft.synthesize(network, "all-reduce", 10**9)
     assert result.verified
     assert result.bound.time <= result.time < 1_300_000_000_000
+
+
+@pytest.mark.parametrize("kind", ["all-reduce", "broadcast", "reduce", "all-gather"])
+def test_islands(kind: str) -> None:
+    """Without a way between parts there is no time at all."""
+    network = load_topology("mesh:2x2*fc:2").without(links=[f"{npu}-{npu + 4}" for npu in range(4)])
+    assert of_all(network, kind, MIB).time == NEVER
+    demand = Collective.of(kind, network.members, MIB)
+    assert quick_bound(network, demand.chunks, CostModel()) == NEVER
 
 
 def found(spec: str) -> list[Partition]:

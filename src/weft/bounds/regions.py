@@ -41,7 +41,7 @@ def weighed(
     """
     network = distances.topology
     total = messages_needed(partition, classes)[1]
-    if total == 0 or len(classes) > _MOST_CLASSES:
+    if total == 0 or len(classes) > _MOST_CLASSES or len(partition.links) == 0:
         return
     label = partition.label
     mine = label[None, : network.npus] == label[network.dst[partition.links]][:, None]
