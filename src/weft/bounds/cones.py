@@ -44,9 +44,9 @@ class Pairs:
         law /= law.sum()
         knows = places_of(known, self.known[:, sources])
         tells = places_of(told, self.told[ends])
-        reached = (np.arange(len(known))[:, None, None] >= knows.T) @ law
-        served = (tells <= np.arange(len(told))[:, None, None]).astype(float)
-        rows = reached.reshape(-1, law.shape[1]) @ served.reshape(-1, law.shape[1]).T
+        reached = (np.arange(len(known))[:, None, None] >= knows.T).astype(float)
+        served = (np.arange(len(told))[:, None, None] >= tells).astype(float)
+        rows = reached.reshape(-1, law.shape[0]) @ law @ served.reshape(-1, law.shape[1]).T
         shape = len(known), len(sources), len(told), len(ends)
         found: Tables = rows.reshape(shape).transpose(1, 3, 0, 2)
         return found

@@ -161,15 +161,15 @@ class Messages:
         source, end
             Of each NPU: which kind it is, as a source and as an end.
         """
-        network = ways.topology
+        network, (kinds, others) = ways.topology, tables.shape[:2]
         overheads = Overheads.of(network, ways.cost)
         made: dict[bytes, int] = {}
         kept: list[Tables] = []
         seen: dict[object, Hops] = {}
         rates: dict[Hops, float] = {}
         for number, link in enumerate(ways.links):
-            first, one, _ = distinct_pairs(ways.first[number], source[ways.sources[number]])
-            last, other, _ = distinct_pairs(ways.last[number], end[ways.ends[number]])
+            first, one = _different(ways.first[number], source[ways.sources[number]], kinds)
+            last, other = _different(ways.last[number], end[ways.ends[number]], others)
             held = int(network.latency[link]), overheads.early[link], overheads.late[link]
             key = (*(column.tobytes() for column in (first, one, last, other)), *held)
             if key not in seen:
@@ -210,6 +210,13 @@ class Messages:
             weights=self.weights,
             needed=needed,
         )
+
+
+def _different(distance: Times, kind: NDArray[np.intp], kinds: int) -> tuple[Times, Times]:
+    """The pairs of distance and kind there are."""
+    if int(distance.max(initial=0)) >= NEVER // (2 * kinds):
+        return distinct_pairs(distance, kind)[:2]
+    return divmod(np.unique(distance * kinds + kind), kinds)
 
 
 def _grouped(before: Times, after: Times) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:

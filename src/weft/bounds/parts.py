@@ -23,7 +23,8 @@ _MOST_NPUS = 1024  # a number is kept for each two of them
 _QUICK_BUDGET = 200_000  # link visits
 _MOST_PARTITIONS = 2  # that are looked at closely
 _MOST_PLACES = 2  # with whole chunks
-_SAMPLES = 23  # of sizes
+_SAMPLES = 12  # of sizes
+_MOST_KEPT = 64  # collectives of a network
 
 _PARTITIONS: WeakKeyDictionary[Topology, list[Partition]] = WeakKeyDictionary()
 _ARGUMENTS: WeakKeyDictionary[Topology, dict[object, list[Argument]]] = WeakKeyDictionary()
@@ -96,6 +97,8 @@ def quick_message_bound(topology: Topology, classes: ChunkClasses, cost: CostMod
     key = (cost, *(column.tobytes() for column in sets), (classes.bytes / total).tobytes())
     known = _ARGUMENTS.setdefault(topology, {})
     if key not in known:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
         shortest = Distances(topology, cost, 0)
         places = _places(topology, classes, _QUICK_BUDGET)
         known[key] = _strongest(
