@@ -158,6 +158,16 @@ def test_boxes_leaves_and_groups_are_found(spec: str, parts: list[range]) -> Non
     assert any(np.array_equal(each.label[: len(label)], label) for each in found(spec))
 
 
+def test_boxes_are_found_by_what_joins_them() -> None:
+    """Rings of four with a link of the same speed between them, of which nothing says so."""
+    boxes = range(0, 12, 4)
+    ends = [(box + i, box + (i + 1) % 4) for box in boxes for i in range(4)]
+    ends += [(0, 4), (4, 8), (8, 0)]
+    src, dst = np.array([*ends, *((b, a) for a, b in ends)]).T
+    network = Topology.from_links("rings", 12, src, dst, GB_S, 1000)
+    assert any(np.array_equal(each.label, np.repeat([0, 1, 2], 4)) for each in regions(network))
+
+
 def test_a_certificate_names_the_parts_and_all_links_into_them() -> None:
     network = load_topology("h100:8")
     bound = of_all(network, "all-reduce", GIB, 16)
