@@ -215,8 +215,8 @@ class NodeBounds {
             const auto at = link_classes(npu, ingress, 0, distance);
             any = std::max({any, distance, time_for_bytes(at, static_cast<double>(rest.bytes))});
         });
-        keep(std::max(whole, any), any, kind_of(ingress), npu);
         keep(path, any, BoundKind::path, npu, other);
+        keep(std::max(whole, any), any, kind_of(ingress), npu);
     }
 
     // (R, what comes from at least R away), for every distance R, from the farthest inwards.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the names of `_HOMES`, for those who check types
     from weft.api import simulate as simulate
     from weft.api import verify as verify
     from weft.bounds import Bound as Bound
+    from weft.bounds import Certificate as Certificate
     from weft.bounds import lower_bound as lower_bound
     from weft.collective import Chunks as Chunks
     from weft.collective import Collective as Collective
@@ -58,7 +59,7 @@ if TYPE_CHECKING:  # the names of `_HOMES`, for those who check types
 _HOMES = {
     "weft.algorithm": "Algorithm Transfers",
     "weft.api": "Converted bound convert load save simulate verify",
-    "weft.bounds": "Bound lower_bound",
+    "weft.bounds": "Bound Certificate lower_bound",
     "weft.collective": "Chunks Collective Plan layout_groups",
     "weft.collective.custom": "Move all_to_allv custom permutation",
     "weft.collective.files": "load_matrix load_pattern load_plan",

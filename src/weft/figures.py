@@ -50,6 +50,7 @@ class Bounded(Value):
             "time_us": self.time_us,
             "lower_bound_us": self.lower_bound_us,
             "bound_kind": self.bound.kind,
+            "certificate": self.bound.certificate.to_dict(),
             "efficiency": self.efficiency,
             "algbw_GBps": self.algbw_GBps,
             "busbw_GBps": self.busbw_GBps,
@@ -67,7 +68,8 @@ class GroupResult(Bounded):
     time
         When its last transfer ends, in picoseconds.
     bound
-        A time no algorithm can beat, not even if this collective had the network to itself.
+        A time no algorithm can beat, not even if this collective had the network to itself, and
+        all other NPUs only relayed for it. Where several run at once it is no measure of any.
     """
 
     collective: Collective
@@ -76,7 +78,8 @@ class GroupResult(Bounded):
 
     def __repr__(self) -> str:
         title = title_of([self.collective])
-        return line(self, f"{title}: {format_time(self.time)}", of_bound(self.efficiency))
+        alone = f"at least {format_time(self.bound.time)} alone on the network"
+        return line(self, f"{title}: {format_time(self.time)}", alone)
 
     @property
     def algbw_GBps(self) -> float:  # noqa: N802 - the unit's own spelling

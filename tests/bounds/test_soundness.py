@@ -11,14 +11,30 @@ from hypothesis import strategies as st
 
 import weft
 from tests.examples import examples
-from tests.strategies import COSTS, GB_S, NAMED, US, Case, cases, damaged, irregular, reachable
+from tests.strategies import (
+    COSTS,
+    GB_S,
+    NAMED,
+    US,
+    Case,
+    cases,
+    damaged,
+    group_collectives,
+    irregular,
+    reachable,
+)
 from weft import _core
 from weft.algorithm import Algorithm, Routes, Timing, Transfers
-from weft.bounds import lower_bound
+from weft.bounds import lower_bound, quick_bound
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.errors import UnreachableError
 from weft.judge import verify
 from weft.topology import Topology, load_topology
+
+BOXES = st.sampled_from(
+    ["h100:2", "ndv2:2", "dgx2:2,multicast", "leaf-spine:3x3x1", "dragonfly:3x3", "rails:3x2"]
+)
 
 
 def check(case: Case, trials: int) -> None:
@@ -46,6 +62,41 @@ def test_after_failures(case: Case, trials: int) -> None:
 @given(cases(irregular()), st.sampled_from([1, 4, 8]))
 def test_with_switches(case: Case, trials: int) -> None:
     check(case, trials)
+
+
+@st.composite
+def shared(draw: st.DrawFn) -> tuple[Topology, list[Collective], CostModel]:
+    """Several groups at once, each with sums or copies for many; others relay or may not."""
+    network = draw(st.one_of(irregular(), BOXES.map(load_topology)))
+    kinds = ("all-reduce", "all-reduce", "reduce", "broadcast", "all-gather", "reduce-scatter")
+    groups = st.booleans().flatmap(
+        lambda relay: group_collectives(network, relay=relay, kinds=kinds)
+    )
+    return network, draw(st.lists(groups, min_size=1, max_size=3)), draw(COSTS)
+
+
+@examples(200)
+@given(shared())
+def test_groups_at_once(case: tuple[Topology, list[Collective], CostModel]) -> None:
+    """One bound for all of them, also as planners see it, and one for each alone."""
+    network, demands, cost = case
+    try:
+        result = weft.synthesize(
+            network,
+            demands,
+            chunks=[demand.chunks_per_share for demand in demands],
+            latency_model=cost.latency_model,
+            switching=cost.switching,
+        )
+    except UnreachableError:  # nobody else may relay, and there is no other way
+        return
+    assert result.verified, result.verdict.violation
+    chunks = result.algorithm.chunks
+    full = lower_bound(network, chunks, cost)
+    assert full.ideal <= full.time <= result.time
+    assert quick_bound(network, chunks, cost) <= result.time
+    for demand, time in zip(demands, result.algorithm.times, strict=True):
+        assert lower_bound(network, demand.chunks, cost).time <= time
 
 
 @pytest.mark.parametrize("kind", NAMED)

@@ -29,8 +29,9 @@ __all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound"]
 _NODE_BUDGET = 4_000_000
 _CUT_BUDGET = 60_000_000
 _FLOW_BUDGET = 60_000_000
-_MESSAGE_BUDGET = 4_000_000
+_MESSAGE_BUDGET = 2_000_000
 _QUICK_BUDGET = 10_000
+_FEW = 64  # chunks, of which one may be what takes longest
 
 _MOST_LISTED = 1 << 20  # chunks of one collective, where there is a bound without a table
 
@@ -96,7 +97,7 @@ def quick_bound(
     return max(
         node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET).time,
         region_bound(topology, classes, cost).time,
-        postal_bound(topology, classes, cost).time,
+        postal_bound(topology, classes, cost).time if classes.count.sum() <= _FEW else 0,
         quick_message_bound(topology, classes, cost),
         quick_flow_bound(topology, classes, cost),
     )

@@ -37,8 +37,8 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """The numbers for machines, in ranges such as ``0-7``."""
         return {
-            "parts": [format_group(part) for part in self.parts],
-            "links": format_group(self.links) if self.links else "",
+            "node_sets": [format_group(part) for part in self.parts],
+            "counted_links": format_group(self.links) if self.links else "",
         }
 
 

@@ -44,9 +44,9 @@ class Pairs:
         law /= law.sum()
         knows = places_of(known, self.known[:, sources])
         tells = places_of(told, self.told[ends])
-        reached = (np.arange(len(known))[:, None, None] >= knows.T) @ law
-        served = (tells <= np.arange(len(told))[:, None, None]).astype(float)
-        rows = reached.reshape(-1, law.shape[1]) @ served.reshape(-1, law.shape[1]).T
+        reached = (np.arange(len(known))[:, None, None] >= knows.T).astype(float)
+        served = (np.arange(len(told))[:, None, None] >= tells).astype(float)
+        rows = reached.reshape(-1, law.shape[0]) @ law @ served.reshape(-1, law.shape[1]).T
         shape = len(known), len(sources), len(told), len(ends)
         found: Tables = rows.reshape(shape).transpose(1, 3, 0, 2)
         return found
@@ -128,17 +128,13 @@ def cones(
         return
     ways = Ways.into(distances, links, np.broadcast_to(beyond, (len(links), network.npus)))
     sources, ends = np.flatnonzero(~beyond), np.flatnonzero(beyond)
-    place = np.cumsum(beyond) - 1, np.cumsum(~beyond) - 1
-    which = [
-        place[1][ways.sources[number]][:, None] * len(ends) + place[0][ways.ends[number]]
-        for number in range(len(links))
-    ]
+    source, end = np.cumsum(~beyond) - 1, np.cumsum(beyond) - 1
     if network.copying and (network.dst[links] >= network.npus).any():
         pairs = [pair.together(beyond) for pair in pairs]
     for apart in _laws(pairs):
         tables = [pair.tables(known, told, sources, ends, apart) for pair in pairs]
-        flat = np.max(tables, axis=0).reshape(-1, len(known), len(told))
-        yield Messages.of(ways, known, told, flat, which), crossing.total
+        heaviest = np.max(tables, axis=0)
+        yield Messages.of(ways, known, told, heaviest, source, end), crossing.total
 
 
 def _laws(pairs: list[Pairs]) -> list[int]:

@@ -8,7 +8,7 @@ must be served. See ``docs/bounds.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.bounds.overheads import Overheads
 from weft.cost import CostModel
+from weft.ragged import distinct_pairs
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -25,6 +26,7 @@ _MOST_STEPS = 24  # distances at which weights change; more are rounded down
 _MOST_WAYS = 6  # of hops to take one link, told apart by their α
 
 Times = NDArray[np.int64]
+Hops = tuple[tuple[int, int, int], ...]  # before, after, number of a table
 Tables = NDArray[np.float64]  # the last two axes: how long since the start, and to the end
 
 
@@ -74,58 +76,46 @@ def places_of(steps: Times, distances: Times) -> Times:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Links into a set of nodes, and how hops from outside to NPUs inside can take them.
+    """Links into sets of nodes, and how hops from outside to NPUs inside can take them.
 
     Attributes
     ----------
     sources, ends
         Per link: the NPUs at which its hops start, and those at which they end.
-    before, after
-        Per link, by source and end: how long after its start a hop holds the link at the least,
-        and how long it still takes after that. There are two layers where a hop may hold it
-        from the start or up to its end.
+    first, last
+        Per link: how far it is from each source to the link, and from there to each end.
     """
 
     topology: Topology
+    cost: CostModel
     links: NDArray[np.intp]
     sources: list[NDArray[np.intp]]
     ends: list[NDArray[np.intp]]
-    before: list[list[Times]]
-    after: list[list[Times]]
+    first: list[Times]
+    last: list[Times]
 
     @classmethod
     def into(cls, distances: Distances, links: NDArray[np.intp], inside: NDArray[np.bool_]) -> Ways:
         """`inside` says of each link, by NPU, which are beyond it."""
-        network, cost = distances.topology, distances.cost
-        overheads = Overheads.of(network, cost)
+        network = distances.topology
         tails, tail = np.unique(network.src[links], return_inverse=True)
         heads, head = np.unique(network.dst[links], return_inverse=True)
-        to_tail, from_head = (
-            distances.within_hop(nodes, backwards)
-            for nodes, backwards in ((tails, True), (heads, False))
-        )
-        made = cls(network, links, [], [], [], [])
-        for number, link in enumerate(links):
+        to_tail = distances.within_hop(tails, backwards=True)
+        from_head = distances.within_hop(heads, backwards=False)
+        made = cls(network, distances.cost, links, [], [], [], [])
+        for number in range(len(links)):
             first, last = to_tail[tail[number]], from_head[head[number]]
             sources = np.flatnonzero((first < NEVER) & ~inside[number])
             ends = np.flatnonzero((last < NEVER) & inside[number])
             made.sources.append(sources)
             made.ends.append(ends)
-            layers = _layers(
-                cost,
-                first[sources][:, None],
-                int(network.latency[link]),
-                last[ends][None, :],
-                bool(overheads.early[link]),
-                bool(overheads.late[link]),
-            )
-            made.before.append([layer[0] for layer in layers])
-            made.after.append([layer[1] for layer in layers])
+            made.first.append(first[sources])
+            made.last.append(last[ends])
         return made
 
 
 def _layers(
-    cost: CostModel, first: Times, alpha: int, last: Times, early: bool, late: bool
+    cost: CostModel, first: Times, last: Times, alpha: int, early: bool, late: bool
 ) -> list[tuple[Times, Times]]:
     """Least times before and after a hold: α that blocks is the first part of it."""
     none = np.zeros(np.broadcast_shapes(first.shape, last.shape), dtype=np.int64)
@@ -154,36 +144,45 @@ class Messages:
 
     @classmethod
     def of(
-        cls, ways: Ways, known: Times, told: Times, tables: Tables, which: Iterable[Times]
+        cls,
+        ways: Ways,
+        known: Times,
+        told: Times,
+        tables: Tables,
+        source: NDArray[np.intp],
+        end: NDArray[np.intp],
     ) -> Messages:
         """Links that are alike are counted together.
 
         Parameters
         ----------
         tables
-            What a message weighs, by when it starts (see `known`) and ends (see `told`).
-        which
-            For each link: the number of the table of each source and end.
+            What messages weigh, by the kinds of source and end, when they start, and end.
+        source, end
+            Of each NPU: which kind it is, as a source and as an end.
         """
+        network, (kinds, others) = ways.topology, tables.shape[:2]
+        overheads = Overheads.of(network, ways.cost)
         made: dict[bytes, int] = {}
         kept: list[Tables] = []
-        rates: dict[tuple[tuple[int, int, int], ...], float] = {}
-        seen: dict[tuple[bytes, ...], tuple[tuple[int, int, int], ...]] = {}
-        for number, table in enumerate(which):
-            layers = list(zip(ways.before[number], ways.after[number], strict=True))
-            key = tuple(part.tobytes() for layer in layers for part in _alike(*layer, table))
+        seen: dict[object, Hops] = {}
+        rates: dict[Hops, float] = {}
+        for number, link in enumerate(ways.links):
+            first, one = _different(ways.first[number], source[ways.sources[number]], kinds)
+            last, other = _different(ways.last[number], end[ways.ends[number]], others)
+            held = int(network.latency[link]), overheads.early[link], overheads.late[link]
+            key = (*(column.tobytes() for column in (first, one, last, other)), *held)
             if key not in seen:
                 rows = []
-                for layer in layers:
-                    for before, after, numbers in _grouped(*layer, table):
-                        heaviest = tables[numbers].max(axis=0)
+                for before, after in _layers(ways.cost, first[:, None], last, *held):
+                    for least, rest, mine in _grouped(before, after):
+                        heaviest = tables[one[:, None], other][mine].max(axis=0)
                         place = made.setdefault(heaviest.tobytes(), len(kept))
                         kept += [heaviest] if place == len(kept) else []
-                        rows.append((before, after, place))
+                        rows.append((least, rest, place))
                 seen[key] = tuple(rows)
             if seen[key]:
-                rate = float(ways.topology.bandwidth[ways.links[number]])
-                rates[seen[key]] = rates.get(seen[key], 0.0) + rate
+                rates[seen[key]] = rates.get(seen[key], 0.0) + float(network.bandwidth[link])
         columns = np.array([way for each in rates for way in each], dtype=np.int64)
         columns = columns.reshape(-1, 3).T.copy()
         return cls(
@@ -213,22 +212,19 @@ class Messages:
         )
 
 
-def _alike(before: Times, after: Times, table: Times) -> tuple[Times, ...]:
-    """The different ways there are, in one order."""
-    rows = np.stack([each.reshape(-1) for each in (before, after, table)])
-    order = np.lexsort(rows)
-    rows = rows[:, order]
-    first = np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))[: rows.shape[1]]
-    return tuple(rows[:, first])
+def _different(distance: Times, kind: NDArray[np.intp], kinds: int) -> tuple[Times, Times]:
+    """The pairs of distance and kind there are."""
+    if int(distance.max(initial=0)) >= NEVER // (2 * kinds):
+        return distinct_pairs(distance, kind)[:2]
+    return divmod(np.unique(distance * kinds + kind), kinds)
 
 
-def _grouped(before: Times, after: Times, table: Times) -> Iterator[tuple[int, int, Times]]:
-    """Hops alike in α as one, with their tables; not of too many kinds."""
-    total = (before + after).reshape(-1)
+def _grouped(before: Times, after: Times) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
+    """Hops alike in α as one: the least before, the least after, and which they are."""
+    total = before + after
     steps = np.unique(total)
     steps = steps[:: -(-len(steps) // _MOST_WAYS)] if len(steps) else steps
     step = np.searchsorted(steps, total, side="right") - 1
     for number in range(len(steps)):
         mine = step == number
-        least, rest, tables = (each.reshape(-1)[mine] for each in (before, after, table))
-        yield int(least.min()), int(rest.min()), np.unique(tables)
+        yield int(before[mine].min()), int(after[mine].min()), mine

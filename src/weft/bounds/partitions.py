@@ -18,6 +18,7 @@ from weft.topology.model import Topology
 _MOST_SPEEDS = 12  # thresholds of bandwidth
 _MOST_LEVELS = 4  # of switches above each other
 _MOST_AXES = 4  # of a grid whose slices are tried
+_MOST_MERGED = 256  # NPUs
 
 Labels = NDArray[np.int64]
 
@@ -109,6 +110,7 @@ def _candidates(topology: Topology) -> Iterator[Labels]:
         above = np.maximum(level[topology.src], level[topology.dst])
         for most in range(1, min(int(above.max(initial=0)), _MOST_LEVELS) + 1):
             yield _components(topology, above <= most)
+    yield from _merged(topology)
     axes = range(len(topology.dimensions))
     if 1 < len(axes) <= _MOST_AXES:
         places = np.unravel_index(np.arange(topology.npus), topology.dimensions, "F")
@@ -116,6 +118,36 @@ def _candidates(topology: Topology) -> Iterator[Labels]:
             for fixed in combinations(axes, size):
                 shape = tuple(topology.dimensions[axis] for axis in fixed)
                 yield np.ravel_multi_index(tuple(places[axis] for axis in fixed), shape)
+
+
+def _merged(topology: Topology) -> Iterator[Labels]:
+    """NPUs joined step by step, first the two parts with most bandwidth for each two of theirs.
+
+    Of all steps to half as many parts or fewer, the one with the most for the bandwidth into them.
+    """
+    direct = (topology.src < topology.npus) & (topology.dst < topology.npus)
+    if not direct.any() or topology.npus > _MOST_MERGED:
+        return
+    label = np.arange(topology.npus)
+    between = np.zeros((topology.npus, topology.npus))
+    ends = topology.src[direct], topology.dst[direct]
+    np.add.at(between, ends, topology.bandwidth[direct].astype(float))
+    between += between.T
+    np.fill_diagonal(between, 0)
+    into = np.bincount(topology.dst, topology.bandwidth, topology.nodes)[: topology.npus].sum()
+    best, found, size = 0.0, label, np.ones(topology.npus)
+    for count in range(len(topology.members), 1, -1):
+        load = (count - 1) / max(into, 1.0)
+        if 2 * count <= len(topology.members) and load > best:
+            best, found = load, label.copy()
+        one, other = sorted(divmod(int((between / np.outer(size, size)).argmax()), topology.npus))
+        into -= between[one, other]
+        between[one] += between[other]
+        between[:, one] += between[:, other]
+        between[[other]] = between[:, [other]] = between[one, one] = 0
+        label[label == other] = one
+        size[one] += size[other]
+    yield found
 
 
 def _components(topology: Topology, kept: NDArray[np.bool_]) -> Labels:

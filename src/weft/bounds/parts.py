@@ -15,12 +15,16 @@ from weft.bounds.cones import cones
 from weft.bounds.lengths import Carriers
 from weft.bounds.messages import Distances, Messages
 from weft.bounds.partitions import Partition, regions, singles
-from weft.bounds.regions import bound_of_parts, weighed
+from weft.bounds.regions import bound_of_parts, messages_needed, weighed
 from weft.cost import CostModel
 from weft.topology.model import Topology
 
 _MOST_NPUS = 1024  # a number is kept for each two of them
 _QUICK_BUDGET = 200_000  # link visits
+_MOST_PARTITIONS = 2  # that are looked at closely
+_MOST_PLACES = 2  # with whole chunks
+_SAMPLES = 12  # of sizes
+_MOST_KEPT = 64  # collectives of a network
 
 _PARTITIONS: WeakKeyDictionary[Topology, list[Partition]] = WeakKeyDictionary()
 _ARGUMENTS: WeakKeyDictionary[Topology, dict[object, list[Argument]]] = WeakKeyDictionary()
@@ -62,50 +66,93 @@ def region_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> 
 def message_bound(
     topology: Topology, classes: ChunkClasses, cost: CostModel, enough: int, budget: int
 ) -> Bound:
-    """What messages between parts prove with what they can know and tell; cones, and regions."""
+    """What messages between parts prove with what they can know and tell; cones, and regions.
+
+    Places are compared for any chunking; whole chunks, which know farther ways, are looked at
+    in the best of them.
+    """
     best = NONE
     total = float(classes.bytes.sum())
-    for size in (0, classes.smallest):
-        for argument in _arguments(topology, classes, cost, size, budget):
-            time = argument.time_for(total)
-            if time > best.time:
-                best = Bound(time, argument.kind, best.ideal, argument.certificate)
-            if size == 0 and time > best.ideal:
-                best = Bound(best.time, best.kind, time, best.certificate)
+    found: list[tuple[int, int, Place]] = []
+    shortest, whole = (Distances(topology, cost, size) for size in (0, classes.smallest))
+    for number, place in enumerate(_places(topology, classes, budget)):
+        strongest = 0
+        for argument in place.arguments(shortest, classes):
+            strongest = max(strongest, time := argument.time_for(total))
+            best = best.stronger(Bound(time, argument.kind, time, argument.certificate))
             if best.time >= enough:
                 return best
+        found.append((-strongest, number, place))
+    for _, _, place in sorted(found)[:_MOST_PLACES]:
+        for argument in place.arguments(whole, classes):
+            time = argument.time_for(total)
+            best = best.stronger(Bound(time, argument.kind, 0, argument.certificate))
     return best
 
 
 def quick_message_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> int:
     """The same for any chunking, in picoseconds; the arguments are kept for the next time."""
     sets = (classes.pre, classes.post, classes.reduce, classes.set_offsets, classes.set_members)
-    shares = classes.bytes / classes.bytes.sum()
-    key = (cost, *(column.tobytes() for column in sets), shares.tobytes())
+    total = float(classes.bytes.sum())
+    key = (cost, *(column.tobytes() for column in sets), (classes.bytes / total).tobytes())
     known = _ARGUMENTS.setdefault(topology, {})
     if key not in known:
-        known[key] = list(_arguments(topology, classes, cost, 0, _QUICK_BUDGET))
-    total = float(classes.bytes.sum())
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        shortest = Distances(topology, cost, 0)
+        places = _places(topology, classes, _QUICK_BUDGET)
+        known[key] = _strongest(
+            [each for place in places for each in place.arguments(shortest, classes)]
+        )
     return max((argument.time_for(total) for argument in known[key]), default=0)
 
 
-def _arguments(
-    topology: Topology, classes: ChunkClasses, cost: CostModel, size: int, budget: int
-) -> Iterator[Argument]:
-    """Cones and regions that are worth a look, with distances for chunks of `size` bytes."""
+def _strongest(arguments: list[Argument]) -> list[Argument]:
+    """Those that prove the most for some number of bytes."""
+    best = {
+        max(range(len(arguments)), key=lambda number: arguments[number].time_for(total))
+        for total in np.logspace(1, 12, _SAMPLES if arguments else 0)
+    }
+    return [arguments[number] for number in sorted(best)]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """All parts of a partition, or one set of nodes."""
+
+    parts: Partition | NDArray[np.bool_]
+
+    def arguments(self, distances: Distances, classes: ChunkClasses) -> Iterator[Argument]:
+        """What messages have to weigh there, with the distances of chunks."""
+        total = float(classes.bytes.sum())
+        if isinstance(self.parts, Partition):
+            for messages, needed in weighed(distances, classes, self.parts):
+                yield Argument("regions", messages, needed / total, self.parts.label)
+        else:
+            label = np.where(self.parts, 0, -1)
+            for messages, needed in cones(distances, classes, self.parts):
+                yield Argument("cone", messages, needed / total, label)
+
+
+def _places(topology: Topology, classes: ChunkClasses, budget: int) -> Iterator[Place]:
+    """Those worth a look, if the distances between all NPUs are within the budget."""
     visits = topology.npus * (topology.links + topology.nodes)
-    few = topology.npus <= _MOST_NPUS and visits <= budget
-    if len(classes) == 0 or classes.are_pairs or not few:
+    if topology.npus > _MOST_NPUS or visits > budget or len(classes) == 0 or classes.are_pairs:
         return
-    distances = Distances(topology, cost, size)
-    total = float(classes.bytes.sum())
-    for partition in _partitions(topology):
+    for partition in _tightest(_partitions(topology), classes):
         if not partition.single:
-            for messages, needed in weighed(distances, classes, partition):
-                yield Argument("regions", messages, needed / total, partition.label)
-        for inside in _around(partition, classes):
-            for messages, needed in cones(distances, classes, inside):
-                yield Argument("cone", messages, needed / total, np.where(inside, 0, -1))
+            yield Place(partition)
+        yield from map(Place, _around(partition, classes))
+
+
+def _tightest(partitions: list[Partition], classes: ChunkClasses) -> list[Partition]:
+    """The single NPUs, those with the most to move for their bandwidth, and the coarsest."""
+    ones, *others = partitions
+    load = [messages_needed(each, classes)[1] / max(each.rate_in.sum(), 1.0) for each in others]
+    fullest = sorted(range(len(others)), key=lambda number: -load[number])
+    coarsest = sorted(range(len(others)), key=lambda number: others[number].count)
+    taken = sorted({*fullest[:_MOST_PARTITIONS], *coarsest[:_MOST_PARTITIONS]})
+    return [ones, *(others[number] for number in taken if load[number] > 0)]
 
 
 def _around(partition: Partition, classes: ChunkClasses) -> Iterator[NDArray[np.bool_]]:

@@ -41,7 +41,7 @@ def weighed(
     """
     network = distances.topology
     total = messages_needed(partition, classes)[1]
-    if total == 0 or len(classes) > _MOST_CLASSES:
+    if total == 0 or len(classes) > _MOST_CLASSES or len(partition.links) == 0:
         return
     label = partition.label
     mine = label[None, : network.npus] == label[network.dst[partition.links]][:, None]
@@ -64,12 +64,7 @@ def weighed(
         if len(sources) * len(ends) * len(classes) * len(steps) ** 2 > _MOST_WEIGHTS:
             return
         tables = (sources[:, None, :, :, None] * ends[None, :, :, None, :]).max(axis=2)
-        which = [
-            source[ways.sources[number]][:, None] * len(ends) + end[ways.ends[number]]
-            for number in range(len(ways.links))
-        ]
-        flat = tables.reshape(-1, len(steps), len(steps))
-        yield Messages.of(ways, steps, steps, flat, which), total
+        yield Messages.of(ways, steps, steps, tables, source, end), total
 
 
 def _kinds(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], Times]:
