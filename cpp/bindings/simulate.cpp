@@ -22,7 +22,9 @@ class Simulation {
         return give_times(unlocked([&] { return run_first_come(run()); }));
     }
 
-    auto in_order() const { return give_times(unlocked([&] { return run_in_order(run()); })); }
+    auto in_order(const Column<std::int64_t>& earliest) const {
+        return give_times(unlocked([&] { return run_in_order(run(), view(earliest)); }));
+    }
 
     auto as_planned() const {
         return give_times(
@@ -63,7 +65,8 @@ void bind(nb::module_& module) {
              "rows"_a, "chunks"_a, nb::kw_only(), "chained"_a = nb::none(), "reducer"_a = 0)
         .def("first_come", &Simulation::first_come,
              "Start and end of each row, and how long each link was held.")
-        .def("in_order", &Simulation::in_order, "The same, rows placed in the table's order.")
+        .def("in_order", &Simulation::in_order, "earliest"_a,
+             "The same, rows placed in the table's order, none sooner than it may.")
         .def("as_planned", &Simulation::as_planned, "The same, each link in the planned order.")
         .def("critical_path", &Simulation::critical_path, "start"_a, "end"_a,
              "Row, cause and link of each step.")

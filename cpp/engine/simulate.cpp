@@ -101,7 +101,7 @@ class FirstCome {
 
 Simulated run_first_come(const Run& run) { return FirstCome(run).simulate(); }
 
-Simulated run_in_order(const Run& run) {
+Simulated run_in_order(const Run& run, std::span<const ps> earliest) {
     TimesBySize times(run.network, run.routes, run.cost);
     Calendars calendars(run.network.links());
     Simulated done{std::vector<ps>(run.rows.size()), std::vector<ps>(run.rows.size()),
@@ -117,7 +117,7 @@ Simulated run_in_order(const Run& run) {
         return latest;
     };
     for (std::int32_t row = 0; row < run.waits.rows; ++row) {
-        ps ready = 0;
+        ps ready = earliest[row];
         for (auto wait : run.waits.waits[row]) ready = std::max(ready, ended(ended, wait));
         const auto& [duration, holds] =
             times.of(run.bytes[run.rows.chunk[row]], run.rows.route[row]);

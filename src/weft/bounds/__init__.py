@@ -23,7 +23,7 @@ from weft.cost import CostModel
 from weft.topology.model import Topology
 from weft.units import NEVER
 
-__all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound"]
+__all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound", "quick_ideal"]
 
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
@@ -98,8 +98,19 @@ def quick_bound(
         node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET).time,
         region_bound(topology, classes, cost).time,
         postal_bound(topology, classes, cost).time if classes.count.sum() <= _FEW else 0,
-        quick_message_bound(topology, classes, cost),
+        # Without switches messages say little more than single NPUs do.
+        quick_message_bound(topology, classes, cost) if topology.switches else 0,
         quick_flow_bound(topology, classes, cost),
+    )
+
+
+def quick_ideal(topology: Topology, chunks: Chunks, cost: CostModel) -> int:
+    """The same for any chunking of the same bytes."""
+    classes = ChunkClasses.of(chunks)
+    return max(
+        node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET).ideal,
+        region_bound(topology, classes, cost).ideal,
+        quick_message_bound(topology, classes, cost) if topology.switches else 0,
     )
 
 

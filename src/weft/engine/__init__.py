@@ -1,6 +1,6 @@
 """The event-driven engine: algorithms run on a network, event by event."""
 
-from weft.engine.algorithms import CAUSES, CriticalPath, Order, Simulation, simulate
+from weft.engine.algorithms import CAUSES, CriticalPath, Order, Simulation, placed, simulate
 from weft.engine.occupied import Occupied
 from weft.engine.path_times import PathTimes
 from weft.engine.report import QUARTERS, LinkUse, PlanDifference, Report
@@ -16,5 +16,6 @@ __all__ = [
     "PlanDifference",
     "Report",
     "Simulation",
+    "placed",
     "simulate",
 ]

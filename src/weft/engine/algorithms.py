@@ -23,7 +23,7 @@ from weft.topology.load import as_topology
 from weft.units import PS_PER_US, format_time
 from weft.values import Value
 
-Order = Literal["plan", "fifo", "table"]
+Order = Literal["plan", "fifo"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Simulation(Value):
         Where, and under which cost model.
     order
         ``plan`` if each link carried its rows in the planned order, ``fifo`` if first come first
-        served, ``table`` if rows got their times in the table's order.
+        served.
     reducer
         Bytes per second that an NPU adds; None if adding took no time.
     start, end
@@ -178,8 +178,7 @@ def simulate(
         The cost model; by default the algorithm's own, else pipelined and cut-through.
     order
         ``plan``: each link carries its rows in the planned order, the default where there is a
-        plan for this network. ``fifo``: first come first served. ``table``: rows are given
-        their times one after the other in the table's order, each as soon as it may start.
+        plan for this network. ``fifo``: first come first served.
     reducer
         Bytes per second that an NPU adds; by default adding takes no time.
 
@@ -214,24 +213,33 @@ def simulate(
     else:
         hops = routed(algorithm.transfers, algorithm.chunks, topology, cost)
         algorithm = replace(algorithm, rows=hops.transfers, timing=None)
-    if order == "table" and reducer is not None:
-        raise InputError("adding takes no time in the order of the table; use fifo")
-    kept: Order = order or ("plan" if has_plan else "fifo")
-    if kept != "plan" or reducer is not None:  # a plan that is kept takes no longer than planned
+    kept: Order = "plan" if has_plan and order != "fifo" else "fifo"
+    if kept == "fifo" or reducer is not None:  # a plan that is kept takes no longer than planned
         check_run(topology, algorithm.chunks, len(hops.transfers), reducer)
     run = _prepared(hops, algorithm.chunks, topology, cost, kept, reducer)
     try:
-        start, end, busy = {
-            "plan": run.as_planned,
-            "fifo": run.first_come,
-            "table": run.in_order,
-        }[kept]()
+        start, end, busy = run.as_planned() if kept == "plan" else run.first_come()
     except RuntimeError as error:  # rows that add late can hold each other up for ever
         raise InputError(f"{error} while adding takes time; use fifo") from None
     where = (algorithm, topology, hops.routes, hops.route, cost)
     done = Simulation(*where, kept, reducer, start, end, busy, hops.chained)
     vars(done)["_run"] = run  # or it would be made again
     return done
+
+
+def placed(
+    algorithm: Algorithm, topology: Topology, cost: CostModel, earliest: NDArray[np.int64]
+) -> Algorithm:
+    """An algorithm with times: rows one after the other, none sooner than `earliest` (ps).
+
+    Every row must be one hop of the network.
+    """
+    hops = routed(algorithm.transfers, algorithm.chunks, topology, cost)
+    algorithm = replace(algorithm, rows=hops.transfers, timing=None)
+    run = _prepared(hops, algorithm.chunks, topology, cost, "fifo", None)
+    start, end, busy = run.in_order(earliest)
+    where = (algorithm, topology, hops.routes, hops.route, cost)
+    return Simulation(*where, "fifo", None, start, end, busy, hops.chained).timed()
 
 
 def _prepared(

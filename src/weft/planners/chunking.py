@@ -79,10 +79,13 @@ def rooted_options(problem: Problem) -> tuple[list[Problem], int]:
 
 
 def leaves_a_gap(problem: Problem, time: int) -> bool:
-    """Whether a plan in some number of chunks that is sensible may take less than this."""
-    tasks = (option.problem.task for option in options(problem))
+    """Whether a plan in some number of chunks that is sensible may take much less than this."""
+    near = problem.task.near
+    if time <= problem.task.ideal * near + ROUNDED:
+        return False
+    tasks = (option.problem.task for option in reversed(options(problem)))
     least = "floor" if problem.task.is_symmetric else "bound"
-    return any(time > getattr(task, least) + ROUNDED for task in tasks)
+    return any(time > getattr(task, least) * near + ROUNDED for task in tasks)
 
 
 def _options(problem: Problem) -> Iterator[Option]:

@@ -104,6 +104,13 @@ class Layout:
         cells = self._cells(part)
         return self.grid.npus[sum(cells[level] * self.grid.stride(level) for level in cells)]
 
+    def moves(self, part: Part, *, sums: bool, copies: bool) -> int:
+        """How many moves a part takes for each piece."""
+        return sum(
+            self._moves(part, number) * (sums + (copies and step.scatter))
+            for number, step in enumerate(part.steps)
+        )
+
     def sends(
         self,
         part: Part,

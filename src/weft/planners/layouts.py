@@ -38,8 +38,8 @@ class Frame:
         For each level: whether only neighbours are one hop apart.
     first
         The number of the first move of each level.
-    alpha
-        Seconds of latency of each move, over the longest way.
+    alpha, usual
+        Seconds of latency of each move, over the longest way and in the mean.
     per_byte
         Seconds a byte of a message takes, over the slowest way.
     load
@@ -50,6 +50,7 @@ class Frame:
     rings: tuple[bool, ...]
     first: tuple[int, ...]
     alpha: Floats
+    usual: Floats
     per_byte: Floats
     load: Floats
 
@@ -74,30 +75,22 @@ class Scene:
         Bytes a second of each kind of link.
     held
         Seconds that each message holds it besides its bytes.
+    is_even
+        Whether the NPUs of the groups all have links of the same kinds.
     """
 
     frames: tuple[Frame, ...]
     rate: Floats
     held: Floats
-    cost: CostModel
+    is_even: bool
 
     def lane(
-        self,
-        frame: Frame,
-        part: Part,
-        pieces: int,
-        size: int,
-        *,
-        sums: bool,
-        copies: bool,
-        in_step: bool,
+        self, frame: Frame, part: Part, pieces: int, size: int, *, sums: bool, copies: bool
     ) -> _core.Lane:
-        """A part whose chunks have `size` bytes, for the kernel.
-
-        Where messages of a move share a link, they pass it one after the other. `in_step`: all
-        NPUs wait until the last has passed; else each goes on as if it were alone.
-        """
+        """A part whose chunks have `size` bytes, for the kernel."""
         levels = [step.level for step in part.steps]
+        ring = np.zeros(len(frame.load), dtype=np.bool_)
+        ring[[move for step in part.steps if step.ring for move in frame.moves_of(step)]] = True
         return _core.Lane(
             size=np.array([frame.sizes[level] for level in levels], dtype=np.int32),
             scatter=np.array([step.scatter for step in part.steps]),
@@ -106,18 +99,15 @@ class Scene:
             pieces=pieces,
             sums=sums,
             copies=copies,
-            types=self._types(frame, size, in_step),
+            types=self._types(frame, size, ring),
         )
 
-    def _types(self, frame: Frame, size: int, in_step: bool) -> _core.MoveTypes:
+    def _types(self, frame: Frame, size: int, ring: NDArray[np.bool_]) -> _core.MoveTypes:
         move, resource = np.nonzero(frame.load)
         each = size / self.rate[resource] + self.held[resource]
-        hold, duration = frame.load[move, resource] * each, frame.alpha + size * frame.per_byte
-        if in_step:
-            longest = np.zeros(len(frame.load))
-            np.maximum.at(longest, move, hold)
-            duration += np.maximum(longest - size * frame.per_byte, 0)
-            hold = longest[move]
+        # Round a ring what is slow for one is fast for the next.
+        alpha = np.where(ring, frame.usual, frame.alpha)
+        hold, duration = frame.load[move, resource] * each, alpha + size * frame.per_byte
         return _core.MoveTypes(
             duration=_ps(duration),
             offsets=offsets_of(np.bincount(move, minlength=len(frame.load))),
@@ -143,7 +133,9 @@ def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel)
     if not drafts:
         return None
     loads = np.concatenate([draft.load for draft in drafts.values()])
-    kind = _kinds(topology, loads)
+    # In one line of all NPUs some messages stay in a box and some do not: links differ by chance.
+    structured = [draft.load for draft in drafts.values() if len(draft.first) > 1]
+    kind = _kinds(topology, np.concatenate(structured) if structured else loads)
     ends = offsets_of([len(draft.load) for draft in drafts.values()])
     _, some = np.unique(kind, return_index=True)
     carried = np.array([loads[:, kind == one].mean(axis=1) for one in range(len(some))]).T
@@ -154,7 +146,20 @@ def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel)
         draft.frame(topology, cost, carried[begin:end, used])
         for draft, begin, end in zip(drafts.values(), ends[:-1], ends[1:], strict=True)
     )
-    return Scene(frames, rate, held, cost)
+    return Scene(frames, rate, held, _are_even(topology, demands, np.where(used[kind], kind, -1)))
+
+
+def _are_even(
+    topology: Topology, demands: Sequence[Collective], kind: NDArray[np.int64]
+) -> bool:
+    """Whether all members of groups have as many links of each kind that is used."""
+    members = np.unique(np.concatenate([demand.group for demand in demands]))
+    for ends in (topology.src, topology.dst):
+        count = np.zeros((topology.nodes, int(kind.max(initial=0)) + 1), dtype=np.int64)
+        np.add.at(count, (ends[kind >= 0], kind[kind >= 0]), 1)
+        if (count[members] != count[members[0]]).any():
+            return False
+    return True
 
 
 def _kinds(topology: Topology, loads: Floats) -> NDArray[np.int64]:
@@ -245,7 +250,7 @@ class _Draft:
         return load
 
     def frame(self, topology: Topology, cost: CostModel, load: Floats) -> Frame:
-        alpha, per_byte = np.zeros(self.moves), np.zeros(self.moves)
+        alpha, usual, count, per_byte = (np.zeros(self.moves) for _ in range(4))
         whole = np.sum if cost.switching == "store-and-forward" else np.max
         slow = 1 / topology.bandwidth
         for move, row, link in self.ways:
@@ -253,8 +258,11 @@ class _Draft:
             latency = np.add.reduceat(topology.latency[link], ends) * 1e-12
             pushes = np.add if whole is np.sum else np.maximum
             np.maximum.at(alpha, move[ends], latency)
+            np.add.at(usual, move[ends], latency)
+            np.add.at(count, move[ends], 1)
             np.maximum.at(per_byte, move[ends], pushes.reduceat(slow[link], ends))
-        return Frame(self.layouts, self.rings, self.first, alpha, per_byte, load)
+        usual /= np.maximum(count, 1)
+        return Frame(self.layouts, self.rings, self.first, alpha, usual, per_byte, load)
 
 
 def _ways(

@@ -94,6 +94,13 @@ class Planner(ABC):
         """Whether a plan with any number of chunks may take less time than the best so far."""
         return leaves_a_gap(problem, best.time)
 
+    def settles(self, problem: Problem, best: Algorithm) -> bool:  # noqa: ARG002 - for some
+        """Whether those of Weft's own planners that search from scratch need not be asked.
+
+        Asked before they are, with the best plan so far.
+        """
+        return False
+
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """The best plan over numbers of chunks, where they are free; None if none may be better."""
 

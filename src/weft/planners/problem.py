@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft import _core
-from weft.bounds import quick_bound
+from weft.bounds import quick_bound, quick_ideal
 from weft.clock import fits_clock
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -24,6 +24,7 @@ AUTO = "auto"
 
 ROUNDED = 1
 """Picoseconds by which a bound may be rounded down: what is no farther from it meets it."""
+_NEAR, _NEAR_ENOUGH, _FEW_PAIRS = 1.0005, 1.005, 1 << 10
 _MOST_LISTED = 1 << 20  # chunks of which a table is made only to bound them
 
 
@@ -60,6 +61,20 @@ class Task:
         alike = int(self.chunks.bytes.min(initial=0)) == self.chunks.largest
         quick = self.goal if alike else quick_bound(self.topology, self.chunks, self.cost)
         return max(self.floor, quick)
+
+    @cached_property
+    def ideal(self) -> int:
+        """A time that no algorithm can beat, in whatever chunks; 0 if that is not cheap to find."""
+        if self.is_too_large_for_tables:
+            return 0
+        return quick_ideal(self.topology, self.chunks, self.cost)
+
+    @cached_property
+    def near(self) -> float:
+        """Plans that take no longer than so many times a bound are as good as it: less is lost
+        than planning costs."""
+        pairs = sum(demand.ranks**2 for demand in self.demands)
+        return _NEAR if pairs <= _FEW_PAIRS else _NEAR_ENOUGH
 
     @cached_property
     def is_symmetric(self) -> bool:

@@ -109,7 +109,14 @@ def untimed(
         raise InputError(f"{name}: there is no collective to serve")
     for demand in demands:
         topology.check_members(demand.group)
-    rows = _side_by_side(demands, [sends(topology, demand) for demand in demands])
+    return in_steps(name, demands, [sends(topology, demand) for demand in demands])[0]
+
+
+def in_steps(
+    name: str, demands: Sequence[Collective], parts: Sequence[Sends]
+) -> tuple[Algorithm, NDArray[np.int64]]:
+    """What is sent for each demand, all at once, in order of step; and the step of each row."""
+    rows = _side_by_side(demands, parts)
     offsets = deps = None
     if rows.waits is not None:
         offsets = offsets_of(rows.waits != 0)
@@ -117,8 +124,9 @@ def untimed(
     names = ("chunk", "src", "dst", "reduce", "src_place", "dst_place")
     columns: dict[str, Any] = {column: getattr(rows, column) for column in names}
     transfers = Transfers(**columns, dep_offsets=offsets, deps=deps)
-    ordered = transfers.reordered(np.argsort(rows.step, kind="stable"))
-    return Algorithm(tuple(demands), ordered, provenance={"method": name})
+    order = np.argsort(rows.step, kind="stable")
+    algorithm = Algorithm(tuple(demands), transfers.reordered(order), provenance={"method": name})
+    return algorithm, rows.step[order]
 
 
 def _side_by_side(demands: Sequence[Collective], parts: Sequence[Sends]) -> Sends:
