@@ -55,6 +55,11 @@ class Frame:
     load: Floats
 
     @property
+    def is_shared(self) -> bool:
+        """Whether messages of a move pass some link one by one."""
+        return bool((self.load > 1).any())
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         return self.layouts[0].grid.sizes
 
@@ -83,6 +88,11 @@ class Scene:
     rate: Floats
     held: Floats
     is_even: bool
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether messages of a move pass some link one by one, in the first way to see them."""
+        return self.frames[0].is_shared
 
     def lane(
         self, frame: Frame, part: Part, pieces: int, size: int, *, sums: bool, copies: bool

@@ -94,12 +94,12 @@ class Planner(ABC):
         """Whether a plan with any number of chunks may take less time than the best so far."""
         return leaves_a_gap(problem, best.time)
 
-    def settles(self, problem: Problem, best: Algorithm) -> bool:  # noqa: ARG002 - for some
-        """Whether those of Weft's own planners that search from scratch need not be asked.
+    def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
+        """Whether another planner of Weft's own should still be asked, after this one was.
 
-        Asked before they are, with the best plan so far.
+        `best` is the best plan so far.
         """
-        return False
+        return True
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """The best plan over numbers of chunks, where they are free; None if none may be better."""

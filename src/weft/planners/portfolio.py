@@ -42,9 +42,11 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         for beside in (False, True)
     )
     known = _run(problem, early)
-    if known is not None and any(planner.settles(problem, known) for planner in early):
-        known = _run(problem, late, known)
-        seeded, late = [planner for planner in seeded if planner.judged], []
+    if known is not None and problem.is_auto:
+        seeded, late = (
+            [one for one in some if all(first.rivals(problem, known, one) for first in early)]
+            for some in (seeded, late)
+        )
 
     def attempt(number: int) -> Algorithm | None:
         quiet = number > 0 and workers > 1

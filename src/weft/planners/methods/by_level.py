@@ -55,12 +55,17 @@ class ByLevel(Planner):
             return None
         return f"plans {', '.join(KINDS)} in which lines of NPUs are joined directly or in rings"
 
-    def settles(self, problem: Problem, best: Algorithm) -> bool:
-        """Behind switches, where all NPUs see the same: nobody else finds much that is better."""
-        if problem.is_auto and problem.topology.switches and self.fits(problem) is None:
-            scene = _scene(problem)
-            return scene is not None and scene.is_even and best.time <= problem.task.ideal * _HOPE
-        return False
+    def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:
+        """Behind switches, where all NPUs see the same, nobody finds much that is better.
+
+        Only where messages meet on links that they share, classical algorithms may.
+        """
+        scene = _scene(problem) if self.fits(problem) is None else None
+        alike = scene is not None and scene.is_even and problem.topology.switches > 0
+        if scene is None or not alike or best.time > problem.task.ideal * _HOPE:
+            return True
+        is_own = other.seeded and not other.judged
+        return not is_own if other.seeded else scene.is_shared
 
     def plan(self, problem: Problem) -> Algorithm:
         reverse = problem.topology.reverse_links
@@ -253,7 +258,9 @@ class _Search:
         ranked = sorted(self.seen, key=lambda key: self.seen[key])
         best = self._made(*ranked[0])
         if best.time <= self.seen[ranked[0]] * _TRUE:
-            return best
+            near = self.problem.task.near * self.problem.task.ideal
+            early = best if best.time <= near else self._made(*ranked[0], early=True)
+            return min(best, early, key=lambda algorithm: algorithm.time)
         made = dict[tuple[Cutting, int], Algorithm]()
         for mix in list(dict.fromkeys(cutting.mix for cutting, _ in ranked))[:_EXACT]:
             cuts = dict.fromkeys(cutting for cutting, _ in ranked if cutting.mix == mix)
