@@ -22,7 +22,7 @@ from weft.topology.model import Topology
 _MOST_NPUS = 1024  # a number is kept for each two of them
 _QUICK_BUDGET = 200_000  # link visits
 _MOST_PARTITIONS = 2  # that are looked at closely
-_MOST_PLACES = 2  # with whole chunks
+_MOST_PLACES = 4  # with whole chunks
 _SAMPLES = 12  # of sizes
 _MOST_KEPT = 64  # collectives of a network
 
