@@ -15,6 +15,10 @@ using BoundClasses = Value<ChunkClasses, Column<std::int32_t>, Column<std::int32
                            Column<std::int64_t>, Column<std::int64_t>, std::int64_t, std::int64_t,
                            Column<std::int64_t>, Column<std::int32_t>>;
 
+using BoundMessages =
+    Value<MessageLinks, Column<ps>, Column<ps>, Column<double>, Column<std::int64_t>, Column<ps>,
+          Column<ps>, Column<std::int32_t>, Column<double>>;
+
 // A set of links. Neighbours that are alike are counted together: builders number links of one kind
 // in a row, and a large network has millions of them.
 struct Capacity {
@@ -95,17 +99,12 @@ void bind(nb::module_& module) {
         },
         "network"_a, "cost"_a, "bytes"_a, "sources"_a, "backwards"_a, "relays"_a = true,
         "A row of all nodes for each source, one after the other.");
+    BoundMessages::bind(module, "MessageLinks", "known", "told", "rate", "offsets", "before",
+                        "after", "table", "weights");
     module.def(
         "time_for_messages",
-        [](const Column<ps>& known, const Column<ps>& told, const Column<double>& rate,
-           const Column<std::int64_t>& offsets, const Column<ps>& before, const Column<ps>& after,
-           const Column<std::int32_t>& table, const Column<double>& weights, double needed) {
-            return time_for_messages({view(known), view(told), view(rate), view(offsets),
-                                      view(before), view(after), view(table), view(weights)},
-                                     needed);
-        },
-        nb::kw_only(), "known"_a, "told"_a, "rate"_a, "offsets"_a, "before"_a, "after"_a, "table"_a,
-        "weights"_a, "needed"_a, "See ``cpp/bounds/messages.h``.");
+        [](const BoundMessages& links, double needed) { return time_for_messages(links, needed); },
+        "links"_a, "needed"_a, "See ``cpp/bounds/messages.h``.");
 
     BoundClasses::bind(module, "ChunkClasses", "pre", "post", "reduce", "count", "bytes",
                        "smallest", "largest", "set_offsets", "set_members");

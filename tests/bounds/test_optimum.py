@@ -9,7 +9,7 @@ import pytest
 
 from tests.bounds.exhaustive import Search
 from tests.strategies import NAMED, Case
-from weft.bounds import lower_bound
+from weft.bounds import lower_bound, quick_bound
 from weft.collective import PATTERNS, Chunks, Collective, Move, custom
 from weft.cost import CostModel
 from weft.topology import Topology
@@ -138,3 +138,27 @@ def test_nothing_is_faster_than_the_bound() -> None:
         assert bound == 0 or not search.can_end_by((bound - 1) // UNIT, VISITS), seed
         met += search.can_end_by(-(-bound // UNIT), VISITS)
     assert met > RANDOM // 2
+
+
+def test_sums_and_copies_for_all_are_no_faster() -> None:
+    """Whole groups that sum or copy, others relay: the bound and that of planners hold."""
+    kinds = ("all-reduce", "all-reduce", "broadcast", "reduce", "all-gather")
+    found = set()
+    for seed in range(RANDOM):
+        random = Random(seed)
+        network = random_network(random).with_switches(buffers={})
+        group = random.sample(range(network.npus), random.randint(2, network.npus))
+        kind, count = random.choice(kinds), random.choice([1, 2, 3])
+        pattern = PATTERNS[kind]
+        pieces = 1 if kind == "all-reduce" else pattern.shares(len(group))
+        root = group[0] if pattern.rooted else None
+        demand = Collective.of(kind, group, CHUNK * count * pieces, 1, root, CHUNK)
+        models = random.choice(["pipelined", "blocking"]), "store-and-forward"
+        cost = CostModel(*models[: random.choice([1, 2])])
+        bound = lower_bound(network, demand.chunks, cost)
+        proved = max(bound.time, quick_bound(network, demand.chunks, cost))
+        search = Search(network, [demand], cost, UNIT)
+        assert bound.ideal <= bound.time == proved
+        assert not search.can_end_by((proved - 1) // UNIT, VISITS), seed
+        found.add(bound.kind)
+    assert {"cone", "ingress", "egress"} <= found

@@ -9,7 +9,7 @@ must be served. See ``docs/bounds.md``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -197,19 +197,15 @@ class Messages:
             ways.links,
         )
 
+    @cached_property
+    def core(self) -> _core.MessageLinks:
+        """The same for the kernel."""
+        columns = (column.name for column in fields(self) if column.name != "links")
+        return _core.MessageLinks(**{name: getattr(self, name) for name in columns})
+
     def time_for(self, needed: float) -> int:
         """Picoseconds until messages can weigh `needed` bytes."""
-        return _core.time_for_messages(
-            known=self.known,
-            told=self.told,
-            rate=self.rate,
-            offsets=self.offsets,
-            before=self.before,
-            after=self.after,
-            table=self.table,
-            weights=self.weights,
-            needed=needed,
-        )
+        return _core.time_for_messages(self.core, needed)
 
 
 def _different(distance: Times, kind: NDArray[np.intp], kinds: int) -> tuple[Times, Times]:

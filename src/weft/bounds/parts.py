@@ -22,7 +22,7 @@ from weft.topology.model import Topology
 _MOST_NPUS = 1024  # a number is kept for each two of them
 _QUICK_BUDGET = 200_000  # link visits
 _MOST_PARTITIONS = 2  # that are looked at closely
-_MOST_PLACES = 2  # with whole chunks
+_MOST_PLACES = 4  # with whole chunks
 _SAMPLES = 12  # of sizes
 _MOST_KEPT = 64  # collectives of a network
 
@@ -96,15 +96,15 @@ def quick_message_bound(topology: Topology, classes: ChunkClasses, cost: CostMod
     total = float(classes.bytes.sum())
     key = (cost, *(column.tobytes() for column in sets), (classes.bytes / total).tobytes())
     known = _ARGUMENTS.setdefault(topology, {})
-    if key not in known:
+    found = known.get(key)  # another thread may clear them
+    if found is None:
         if len(known) >= _MOST_KEPT:
             known.clear()
         shortest = Distances(topology, cost, 0)
         places = _places(topology, classes, _QUICK_BUDGET)
-        known[key] = _strongest(
-            [each for place in places for each in place.arguments(shortest, classes)]
-        )
-    return max((argument.time_for(total) for argument in known[key]), default=0)
+        found = _strongest([a for place in places for a in place.arguments(shortest, classes)])
+        known[key] = found
+    return max((argument.time_for(total) for argument in found), default=0)
 
 
 def _strongest(arguments: list[Argument]) -> list[Argument]:
