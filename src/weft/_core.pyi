@@ -545,6 +545,8 @@ class Search:
 def complete(network: Network, missing: Rows, hold: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], duration: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, progress: Progress) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
     """Chunk, link and start of each row."""
 
+def rooted(network: Network, cost: CostModel, chunks: Chunks, search: Search) -> Schedule: ...
+
 class LogChanged(Exception):
     pass
 

@@ -28,9 +28,8 @@ struct Forest {
     // When the last of so many chunks arrives; each goes by the tree where it arrives first.
     ps time(std::int32_t chunks) const {
         ps last = 0;
-        divide(chunks, [&](std::int32_t tree, ps begin) {
-            last = std::max(last, depth[tree] + begin);
-        });
+        divide(chunks,
+               [&](std::int32_t tree, ps begin) { last = std::max(last, depth[tree] + begin); });
         return last;
     }
     // Calls `take(tree, begin)` for each chunk in turn.
@@ -77,8 +76,8 @@ class Rota {
         const auto later = static_cast<std::size_t>(
             std::ranges::upper_bound(taken, now, {}, &Stay::begin) - taken.begin());
         const auto& before = taken[(later + count - 1) % count];
-        ps wait = std::max<ps>(
-            0, before.begin + before.length - now - (before.begin > now ? slot_ : 0));
+        ps wait =
+            std::max<ps>(0, before.begin + before.length - now - (before.begin > now ? slot_ : 0));
         for (std::size_t i = 0; i < count && wait < slot_; ++i) {
             const auto& next = taken[(later + i) % count];
             const ps until = next.begin - now + (next.begin > now ? 0 : slot_);

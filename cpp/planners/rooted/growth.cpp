@@ -1,7 +1,6 @@
 #include "planners/rooted/growth.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -9,6 +8,7 @@ namespace weft {
 namespace {
 
 constexpr ps most_rounded = 16;
+constexpr std::int64_t most_work = 1 << 22;  // of one forest
 
 std::vector<ps> distinct(std::vector<ps> values) {
     std::ranges::sort(values);
@@ -31,21 +31,42 @@ ForestGrower::ForestGrower(const Network& network, const Hops& hops, const HopTi
         if (!may_visit_[hops.src[hop]] || !may_visit_[hops.dst[hop]]) continue;
         for (auto i = hops.steps.offsets[hop]; i < hops.steps.offsets[hop + 1]; ++i) {
             auto& held = held_[hops.steps.items[i]];
-            held = std::max(held, times.holds[i].length);
+            held = std::max({held, times.holds[i].length, ps{1}});
         }
     }
     find_groups();
     find_nearest();
+    find_close();
 }
 
 void ForestGrower::find_groups() {
     std::vector<std::int32_t> of_bundle, npus;
-    for (std::int32_t hop = 0; hop < hops_.count(); ++hop)
-        of_bundle.push_back(hops_.steps[hop][0]);
+    for (std::int32_t hop = 0; hop < hops_.count(); ++hop) of_bundle.push_back(hops_.steps[hop][0]);
     groups_ = group_by(of_bundle, hops_.bundles.size());
     for (std::int32_t group = 0; group < groups_.size(); ++group)
         npus.push_back(groups_[group].empty() ? root_ : hops_.src[groups_[group][0]]);
-    groups_out_ = group_by(npus, static_cast<std::int32_t>(hops_.out.size()));
+    groups_out_ = group_by(npus, hops_.out.size());
+    std::vector<std::int32_t> last(hops_.bundles.size(), -1);
+    for (std::int32_t hop = 0; hop < hops_.count(); ++hop)
+        last[hops_.steps[hop].back()] = hops_.dst[hop];
+    for (std::int32_t npu = 0; npu < hops_.out.size(); ++npu) {
+        for (auto hop : hops_.in[npu]) {
+            const auto bundle = hops_.steps[hop].back();
+            if (last[bundle] == npu) bundles_in_.items.push_back(bundle);
+            last[bundle] = -1;  // once
+        }
+        bundles_in_.close();
+    }
+}
+
+void ForestGrower::find_close() {
+    for (std::int32_t npu = 0; npu < hops_.out.size(); ++npu) {
+        ps least = never;
+        for (auto hop : hops_.out[npu]) least = std::min(least, times_.duration[hop]);
+        for (auto hop : hops_.out[npu])
+            if (times_.duration[hop] == least) close_.items.push_back(hops_.dst[hop]);
+        close_.close();
+    }
 }
 
 void ForestGrower::find_nearest() {
@@ -77,6 +98,19 @@ std::vector<std::int32_t> ForestGrower::capacities(ps slot) const {
         capacity.push_back(static_cast<std::int32_t>(std::min<ps>(room, 1 << 20)));
     }
     return capacity;
+}
+
+// Whether so many trees can leave the root and come to every member: a necessary condition.
+bool ForestGrower::has_room_at_ends(int trees, ps slot) const {
+    const auto room = capacities(slot);
+    const auto sum = [&](const Rows& bundles, std::int32_t npu) {
+        std::int64_t all = 0;
+        for (auto bundle : bundles[npu]) all += room[bundle];
+        return all;
+    };
+    return sum(groups_out_, root_) >= trees && std::ranges::all_of(members_, [&](auto npu) {
+               return npu == root_ || sum(bundles_in_, npu) >= trees;
+           });
 }
 
 bool ForestGrower::has_room(int trees, ps slot) {
@@ -112,13 +146,19 @@ ps ForestGrower::slot_of(int trees) {
         for (int j = 1; j <= trees; ++j)  // a little more, since times are rounded up
             slots.push_back(held * j + std::min<ps>(most_rounded, held / 256));
     slots = distinct(std::move(slots));
-    const auto fits = [&](ps slot) { return has_room(trees, slot); };
-    const auto first = std::partition_point(slots.begin(), slots.end(), std::not_fn(fits));
-    return first == slots.end() ? never : *first;
+    auto slot =
+        std::ranges::partition_point(slots, [&](ps one) { return !has_room_at_ends(trees, one); });
+    while (slot != slots.end() && !has_room(trees, *slot)) ++slot;
+    return slot == slots.end() ? never : *slot;
+}
+
+ps ForestGrower::slot_of_all() const {
+    return *std::ranges::max_element(held_) * static_cast<ps>(hops_.out.size());
 }
 
 std::optional<Forest> ForestGrower::grow(int trees, ps slot, bool in_step) {
-    Forest forest{std::vector<std::vector<Branch>>(trees), std::vector<ps>(trees, 0), slot, in_step};
+    Forest forest{std::vector<std::vector<Branch>>(trees), std::vector<ps>(trees, 0), slot,
+                  in_step};
     room_.reset(root_, trees, capacities(slot));
     in_step_ = in_step;
     rota_.reset(in_step ? hops_.bundles.items.size() : 0, slot);
@@ -128,16 +168,18 @@ std::optional<Forest> ForestGrower::grow(int trees, ps slot, bool in_step) {
     refused_.assign(static_cast<std::size_t>(trees) * hops_.count(), false);
     offers_ = {};
     for (int tree = 0; tree < trees; ++tree) offer(tree, root_);
+    const auto begun = work();
     while (!offers_.empty()) {
+        if (work() - begun > most_work) return {};
         const Offer offered = offers_.top();
         offers_.pop();
         const Offer best = best_of(offered);
         if (best.hop < 0) continue;
-        if (std::tie(offered.arrival, offered.trees) < std::tie(best.arrival, best.trees)) {
+        if (offered.arrival < best.arrival) {
             offers_.push(best);
             continue;
         }
-        if (room_.allows(best.tree, best.hop, neediest(best.tree, hops_.dst[best.hop])))
+        if (allows(best.tree, best.hop))
             join(forest, best);
         else
             refused_[static_cast<std::size_t>(best.tree) * hops_.count() + best.hop] = true;
@@ -159,13 +201,25 @@ std::optional<Forest> ForestGrower::grow(int trees, ps slot, bool in_step) {
     return forest;
 }
 
-// Of the members that a tree misses besides one NPU, one that few trees have; -1 if there is none.
-std::int32_t ForestGrower::neediest(int tree, std::int32_t besides) const {
-    std::int32_t found = -1;
-    for (auto npu : members_)
-        if (npu != besides && !room_.has(tree, npu) &&
-            (found < 0 || room_.trees_at(npu) < room_.trees_at(found)))
-            found = npu;
+bool ForestGrower::allows(int tree, std::int32_t hop) {
+    if (hops_.steps[hop].size() == 1) return room_.allows(tree, hop, {});
+    return room_.allows(tree, hop, neediest(hops_.src[hop], hops_.dst[hop]));
+}
+
+// Members besides two NPUs that the fewest trees have: of all, and of those close to the two.
+std::vector<std::int32_t> ForestGrower::neediest(std::int32_t src, std::int32_t dst) const {
+    std::vector<std::int32_t> found;
+    const auto add = [&](std::span<const std::int32_t> npus) {
+        std::int32_t least = -1;
+        for (auto npu : npus)
+            if (is_member_[npu] && npu != src && npu != dst &&
+                (least < 0 || room_.trees_at(npu) < room_.trees_at(least)))
+                least = npu;
+        if (least >= 0 && std::ranges::find(found, least) == found.end()) found.push_back(least);
+    };
+    add(members_);
+    add(close_[src]);
+    add(close_[dst]);
     return found;
 }
 
@@ -210,18 +264,20 @@ ps ForestGrower::start_of(int tree, std::int32_t hop) {
 
 ps ForestGrower::start_in_step(ps soonest, std::int32_t hop) const {
     const auto begin = hops_.steps.offsets[hop], end = hops_.steps.offsets[hop + 1];
-    // Where a link carries several trees, they keep step, so that no gap is too short for one.
-    soonest = rota_.snapped(soonest, held_[hops_.steps.items[begin]]);
-    ps start = soonest;
+    const ps held = held_[hops_.steps.items[begin]];
+    const ps first = rota_.snapped(soonest, held);
+    ps start = first;
     for (auto i = begin; i < end;) {
         const auto hold = times_.holds[i];
         const auto bundle = hops_.steps.items[i];
         ps free = never;
         for (auto s = hops_.bundles.offsets[bundle]; s < hops_.bundles.offsets[bundle + 1]; ++s)
             free = std::min(free, rota_.first_free(s, start + hold.offset, hold.length));
-        if (free == never || free - hold.offset - soonest >= rota_.slot()) return never;
-        i = free - hold.offset == start ? i + 1 : begin;
-        start = free - hold.offset;
+        if (free == never) return never;
+        const ps next = rota_.snapped(free - hold.offset, held);
+        if (next - first >= rota_.slot()) return never;
+        i = next == start ? i + 1 : begin;
+        start = next;
     }
     return start;
 }

@@ -1,7 +1,9 @@
 // Growth: as many trees from one root as a network has room for, all at once and shallow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <queue>
 #include <span>
@@ -30,6 +32,9 @@ class ForestGrower {
     // The least time between chunks at which there is room for so many trees; `never` if at none.
     ps slot_of(int trees);
 
+    // One at which there is room for any one tree.
+    ps slot_of_all() const;
+
     // So many trees, grown side by side: the hop that arrives soonest joins its tree, if all trees
     // can be completed after that. In step, no two ever need a link at the same time. None if some
     // tree cannot be completed, as may be behind switches.
@@ -38,6 +43,12 @@ class ForestGrower {
     // For how many trees there is room on each bundle.
     std::vector<std::int32_t> capacities(ps slot) const;
 
+    // Whether all hops take the same time.
+    bool is_even() const {
+        return std::ranges::all_of(times_.duration,
+                                   [&](ps time) { return time == times_.duration.front(); });
+    }
+    std::int64_t hops() const { return hops_.count(); }
     // How much was looked at so far.
     std::int64_t work() const { return work_ + room_.work(); }
 
@@ -57,13 +68,16 @@ class ForestGrower {
 
     void find_groups();
     void find_nearest();
+    void find_close();
+    bool has_room_at_ends(int trees, ps slot) const;
     bool has_room(int trees, ps slot);
 
     ps& arrival(int tree, std::int32_t npu) { return arrival_[cell(tree, hops_.out, npu)]; }
     static std::size_t cell(int tree, const Rows& rows, std::int32_t row) {
         return static_cast<std::size_t>(tree) * rows.size() + row;
     }
-    std::int32_t neediest(int tree, std::int32_t besides) const;
+    bool allows(int tree, std::int32_t hop);
+    std::vector<std::int32_t> neediest(std::int32_t src, std::int32_t dst) const;
     void offer(int tree, std::int32_t npu);
     Offer best_of(const Offer& old);
     ps start_of(int tree, std::int32_t hop);
@@ -82,6 +96,8 @@ class ForestGrower {
     std::vector<ps> held_;  // by bundle: how long a chunk holds a link; 0 where none may go
     Rows groups_;           // hops by group
     Rows groups_out_;       // groups by NPU
+    Rows bundles_in_;       // by NPU: the last ones of hops to it
+    Rows close_;            // NPUs that are soonest reached, by NPU
     ps nearest_ = never;
     std::int64_t work_ = 0;
 

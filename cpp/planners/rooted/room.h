@@ -46,14 +46,14 @@ class Room {
     bool reaches(std::int32_t root, std::int32_t node) { return flows(all_, root, node); }
 
     // Whether a hop may join a tree that has its source and not its destination. Where it passes
-    // a switch, sets without its destination matter too: one NPU that misses the tree is asked.
-    bool allows(int tree, std::int32_t hop, std::int32_t missing) {
+    // a switch, sets without its destination matter too: some `others` stand for them.
+    bool allows(int tree, std::int32_t hop, std::span<const std::int32_t> others) {
         for (auto bundle : hops_.steps[hop])
             if (left_[bundle] <= 0) return false;
         if (!flows(Mask{1} << tree, hops_.src[hop], hops_.dst[hop])) return false;
-        if (hops_.steps[hop].size() == 1 || missing < 0) return true;
+        if (others.empty()) return true;
         put(tree, hop, 1);
-        const bool good = flows(0, -1, missing);
+        const bool good = std::ranges::all_of(others, [&](auto npu) { return flows(0, -1, npu); });
         put(tree, hop, -1);
         return good;
     }
@@ -108,7 +108,8 @@ class Room {
             const auto node = queue_[i];
             ++work_;
             if (node == source) return push(node, most);
-            if (const Mask idle = trees_[node] & idle_; idle != 0) return push_out(node, idle, most);
+            if (const Mask idle = trees_[node] & idle_; idle != 0)
+                return push_out(node, idle, most);
             const auto visit = [&](std::int32_t next, Step::Kind kind, std::int32_t number) {
                 if (via_[next].search == search_) return;
                 via_[next] = {kind, number, node, search_};

@@ -117,7 +117,7 @@ alignment_option = option(
 )
 method_option = option(
     "--method NAME|FILE",
-    "Use one method only: matching, rounds, symmetric, periodic, unicast, trees, "
+    "Use one method only: matching, rounds, symmetric, periodic, unicast, rooted, trees, "
     "steiner, or a classical algorithm that `weft compare --help` lists; or take the "
     "algorithm in a file.",
     default="auto",

@@ -23,8 +23,11 @@ _MOST_OF_A_SHARE, _MOST_OF_A_BUFFER = 32, 2048
 _MOST_WORK = 1 << 21  # transfers in all
 _HOPS_OF_A_PATH = 4
 _NPUS_A_WEIGHT = 16  # so many more make a transfer behind switches dearer by one
-_MOST_ROWS, _MOST_ROWS_BEHIND_SWITCHES = 1 << 20, 1 << 18  # of a Broadcast
-_ENOUGH = 1.002  # more chunks than for a forecast within this of the best bring nothing
+# A Broadcast has many more chunks: rows at most, behind switches it takes longer to place them;
+# chunks that are served at a switch before one that waits; and a forecast as good as the best.
+_MOST_ROWS, _MOST_ROWS_BEHIND_SWITCHES = 1 << 20, 1 << 17
+_CHUNKS_AT_A_SWITCH = 4
+_ENOUGH = 1.002
 WORTH = 1.005  # more chunks must gain at least this much
 # Counts in a row that may fail to; more, as long as little work is done.
 _PATIENCE, _MORE_PATIENCE, _LITTLE_WORK = 2, 4, 1 << 15
@@ -56,24 +59,29 @@ def options(problem: Problem) -> list[Option]:
     ]
 
 
-def rooted_options(problem: Problem) -> tuple[list[Problem], int]:
+def rooted_cuts(problem: Problem) -> tuple[list[Problem], int]:
     """A Broadcast or a Reduce in more and more chunks, and which of them is promising.
 
-    Chunks follow each other down trees, so that their number is limited by rows alone: the time is
-    about a lower bound for whole chunks, and one more chunk for each hop of a long way.
+    Chunks follow each other down trees, so that only rows limit their number: the time is about a
+    lower bound for whole chunks, and one more chunk, or those it waits for, on each link of a long
+    way. The least number is promising of which more would bring next to nothing. None if it is
+    something else, or if there is nothing to choose.
     """
-    if not any(problem.free):
-        return [problem], 0
+    if not any(problem.free) or problem.kinds not in ({"broadcast"}, {"reduce"}):
+        return [], 0
     topology, demand = problem.topology, problem.demand
+    if len(problem.demands) > 1 or not topology.links:
+        return [], 0
     rows = _MOST_ROWS_BEHIND_SWITCHES if topology.switches else _MOST_ROWS
-    most = min(demand.size // demand.alignment, rows // max(1, len(demand.group) - 1))
+    most = min(demand.size // demand.alignment, rows // max(1, demand.ranks - 1))
     counts = [1 << i for i in range(max(1, most).bit_length())]
     if problem.cost.switching == "store-and-forward" and topology.buffers:
         counts = _fitting(topology, counts, demand, min(topology.buffers.values()))
     cuts = [problem.cut([replace(demand, chunks_per_share=count)]) for count in counts]
     away = _core.distances(topology.core, demand.group[0], False)[list(demand.group)]
-    slowest = float(away.max()) * 1e12 / float(np.median(topology.bandwidth))
-    forecasts = [cut.task.goal + slowest * cut.chunks.largest for cut in cuts]
+    waits = _CHUNKS_AT_A_SWITCH if topology.switches else 1
+    lost = waits * float(away.max()) * 1e12 / float(np.median(topology.bandwidth))
+    forecasts = [cut.task.goal + lost * cut.chunks.largest for cut in cuts]
     enough = min(forecasts) * _ENOUGH
     return cuts, next(i for i, forecast in enumerate(forecasts) if forecast <= enough)
 

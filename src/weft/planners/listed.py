@@ -115,13 +115,17 @@ def mirrored(chunks: Chunks) -> Chunks:
 def backwards(problem: Problem, chunks: Chunks, spread: Spread) -> Schedule:
     """A sum (or a gather) for one taker each: spread from the taker, run backwards.
 
-    The spread is planned over the links turned round.
+    The spread is planned over the links turned round; where every link has one of the same speed
+    the other way, over the links as they are, so that it is the very plan of the spread alone.
     """
+    topology = problem.topology
+    reverse = None if topology.copying else topology.reverse_links
+    network = topology.reversed() if reverse is None else topology
     try:
-        planned = spread(problem, problem.topology.reversed(), mirrored(chunks))
+        planned = spread(problem, network, mirrored(chunks))
     except UnreachableError:
-        raise unreachable(problem.topology, chunks) from None  # as it is, not turned round
-    summed = planned.backwards()
+        raise unreachable(topology, chunks) from None  # as it is, not turned round
+    summed = planned.backwards(reverse)
     return summed if chunks.reduce.any() else summed.as_copies()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
-from weft.planners.chunking import WORTH, rooted_options
+from weft.planners.chunking import WORTH, rooted_cuts
 from weft.planners.listed import (
     Listed,
     backwards,
@@ -21,6 +21,7 @@ from weft.planners.schedule import TIGHT, Schedule
 from weft.topology.model import Topology
 
 _MET = 1.0001  # so close to its bound a plan ends the search
+_MOST_NPUS = 1024
 
 
 class Rooted(Listed):
@@ -31,21 +32,29 @@ class Rooted(Listed):
     rank = 45
 
     def fits(self, problem: Problem) -> str | None:
+        if problem.topology.npus > _MOST_NPUS:
+            return f"plans networks of up to {_MOST_NPUS:,} NPUs"
         if has_one_root(_spread_chunks(problem)):
             return None
         return "plans broadcast and reduce among two NPUs or more"
 
+    def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
+        return problem.task.is_even and super().is_worth_trying(problem, best)
+
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """The best of a few numbers of chunks: the promising one, then twice or half as many."""
-        if best is not None and not self.is_worth_trying(problem, best):
+        cuts, at = rooted_cuts(problem)
+        if not cuts:
+            return super().search(problem, best)
+        if problem.is_auto and not cuts[at].task.is_even:
             return None
-        options, at = rooted_options(problem)
-        found = self.plan(options[at])
-        for others in (options[at + 1 :], options[:at][::-1]):
-            for option in others:
-                if found.time <= option.bound * _MET:
+        found = self.plan(cuts[at])
+        fewer = cuts[:at][::-1] if problem.cost.latency_model == "blocking" else []
+        for others in (cuts[at + 1 :], fewer):
+            for cut in others:
+                if found.time <= cut.bound * _MET:
                     break
-                other = self.plan(option)
+                other = self.plan(cut)
                 if other.time * WORTH >= found.time:
                     break
                 found = other
@@ -63,6 +72,7 @@ def _spread_chunks(problem: Problem) -> Chunks:
 
 
 def _packed(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
+    """Trees from the chunks' one holder to all takers."""
     slot, goal = chunks.largest, goal_of(problem, topology, chunks)
     schedule = planned(problem, "rooted", _core.rooted, topology, chunks, goal=goal, slot=slot)
     return pushed(problem, topology, schedule, slot) if schedule.time > goal * TIGHT else schedule
