@@ -44,6 +44,21 @@ def node_bound(network: Network, cost: CostModel, classes: ChunkClasses, enough:
 
 def tightest_cut(network: Network, supply: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sinks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float, budget: int) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]: ...
 
+class MoveTypes:
+    """See ``cpp/planners/by_level/by_level.h``."""
+
+    def __init__(self, *, duration: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], resource: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], hold: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Lane:
+    """See ``cpp/planners/by_level/by_level.h``."""
+
+    def __init__(self, *, size: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], scatter: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], ring: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], type: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], pieces: int, sums: bool, copies: bool, types: MoveTypes) -> None: ...
+
+def compose(lanes: Sequence, resources: int, rule: int, progress: Progress) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], int]:
+    """
+    Of each move: when what it sends is there, when it starts; and when the last arrives.
+    """
+
 class ChakraNodes:
     """One rank's nodes. Times are microseconds here, as the schema has them."""
 
@@ -619,6 +634,9 @@ class Simulation:
 
     def first_come(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
         """Start and end of each row, and how long each link was held."""
+
+    def in_order(self, earliest: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+        """The same, rows placed in the table's order, none sooner than it may."""
 
     def as_planned(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
         """The same, each link in the planned order."""

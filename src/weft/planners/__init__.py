@@ -18,7 +18,16 @@ from weft.planners.portfolio import MAX_SEED, solve
 from weft.planners.problem import AUTO, Problem, Task
 from weft.topology.model import Topology
 
-__all__ = ["PLANNERS", "Attempt", "Planner", "Problem", "Task", "is_file", "method_names", "produce"]
+__all__ = [
+    "PLANNERS",
+    "Attempt",
+    "Planner",
+    "Problem",
+    "Task",
+    "is_file",
+    "method_names",
+    "produce",
+]
 
 MAX_TRIALS = 1_000_000
 MAX_THREADS = 1024

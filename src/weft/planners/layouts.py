@@ -159,9 +159,7 @@ def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel)
     return Scene(frames, rate, held, _are_even(topology, demands, np.where(used[kind], kind, -1)))
 
 
-def _are_even(
-    topology: Topology, demands: Sequence[Collective], kind: NDArray[np.int64]
-) -> bool:
+def _are_even(topology: Topology, demands: Sequence[Collective], kind: NDArray[np.int64]) -> bool:
     """Whether all members of groups have as many links of each kind that is used."""
     members = np.unique(np.concatenate([demand.group for demand in demands]))
     for ends in (topology.src, topology.dst):

@@ -174,7 +174,10 @@ class _Search:
             yield tuple(
                 self._lane(
                     frame,
-                    [Step(level, i < scattered, frame.rings[level]) for i, level in enumerate(order)],
+                    [
+                        Step(level, i < scattered, frame.rings[level])
+                        for i, level in enumerate(order)
+                    ],
                 ).weighing(1 / count)
                 for order in orders
             )
@@ -241,7 +244,9 @@ class _Search:
             self.seen[key] = time + round(shared * _LOST * 1e12)
         return self.seen[key]
 
-    def _composed(self, cutting: Cutting, rule: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def _composed(
+        self, cutting: Cutting, rule: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         lanes = [
             self.scene.lane(lane.frame, lane.part, pieces, size, **self.ways)
             for lane, pieces, size in zip(
