@@ -1,5 +1,7 @@
 #include "planners/by_level/by_level.h"
 
+#include <nanobind/stl/vector.h>
+
 #include "bindings/arrays.h"
 
 namespace weft::bindings {
@@ -32,9 +34,8 @@ void bind(nb::module_& module) {
             "copies"_a, "types"_a);
     module.def(
         "compose",
-        [](nb::sequence given, std::int32_t resources, std::int32_t rule, Progress& progress) {
-            std::vector<Lane> lanes;
-            for (nb::handle lane : given) lanes.push_back(nb::cast<const Lane&>(lane));
+        [](const std::vector<Lane>& lanes, std::int32_t resources, std::int32_t rule,
+           Progress& progress) {
             auto made = unlocked([&] { 
                 return compose(lanes, resources, static_cast<Rule>(rule), progress);
             });

@@ -54,7 +54,7 @@ class Lane:
 
     def __init__(self, *, size: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], scatter: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], ring: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], type: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], pieces: int, sums: bool, copies: bool, types: MoveTypes) -> None: ...
 
-def compose(lanes: Sequence, resources: int, rule: int, progress: Progress) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], int]:
+def compose(lanes: Sequence[Lane], resources: int, rule: int, progress: Progress) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], int]:
     """
     Of each move: when what it sends is there, when it starts; and when the last arrives.
     """

@@ -11,9 +11,9 @@ from tests.examples import examples
 from tests.strategies import COSTS, GB_S, networks, roomy
 from weft import Algorithm, Collective, CostModel, Topology, load_topology
 from weft.classical import baseline
-from weft.topology.grid import grid_of
 from weft.classical.paths import direct_dimensions, load_of
 from weft.judge import verify
+from weft.topology.grid import grid_of
 
 KINDS = ("all-reduce", "reduce-scatter", "all-gather")
 NS = 1000  # picoseconds: a byte at 1 GB/s takes one

@@ -16,11 +16,11 @@ from tests.examples import examples
 from tests.strategies import COSTS, GB_S, same
 from weft import Collective, CostModel, load_topology
 from weft.classical import baseline
-from weft.topology.grid import Grid
 from weft.classical.tto import _parents
 from weft.errors import InputError
 from weft.formats import write
 from weft.judge import verify
+from weft.topology.grid import Grid
 
 SIDES = st.integers(2, 6)
 

@@ -20,7 +20,6 @@ from tests.strategies import COSTS, group_collectives, networks, roomy, same
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.classical import BASELINES, baseline
-from weft.planners.sends import Sends
 from weft.classical.planner import Classical
 from weft.cli.comparison import notes
 from weft.collective import Collective, Plan, Request
@@ -32,6 +31,7 @@ from weft.documents import check_new_file
 from weft.errors import FormatError, InputError
 from weft.judge import verify
 from weft.planners import PLANNERS, Problem, produce
+from weft.planners.sends import Sends
 from weft.progress import Tracker
 from weft.topology import Topology, load_topology
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.topology.grid import Grid, grid_of
-from weft.planners.sends import Sends
 from weft.classical.paths import direct_dimensions
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Trees, npus_of, ranks_of, roots_of, serve, turns
 from weft.collective import Collective
+from weft.planners.sends import Sends
+from weft.topology.grid import Grid, grid_of
 from weft.topology.model import Topology
 
 Order = tuple[int, ...]

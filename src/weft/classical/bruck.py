@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.classical.trees import Trees, npus_of, ranks_of, roots_of, serve
 from weft.collective import Collective
+from weft.planners.sends import Sends
 from weft.topology.model import Topology
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.collective import PATTERNS, Chunks, Collective
 from weft.cost import CostModel
+from weft.planners.sends import Sends
 from weft.ragged import owners, places
 from weft.reachability import unreachable
 from weft.topology.model import Topology

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.planners.sends import Sends
 from weft.classical.planner import ROOTED, classical
 from weft.classical.trees import Ranks, Trees, depths, npus_of, serve
 from weft.collective import Collective
+from weft.planners.sends import Sends
 from weft.topology.model import Topology
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from weft.algorithm import Buffer, place
-from weft.planners.sends import Sends
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Ranks, Trees, by_exchange, npus_of, roots_of, serve
 from weft.collective import Collective
+from weft.planners.sends import Sends
 from weft.topology.model import Topology
 
 

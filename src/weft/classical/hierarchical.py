@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.topology.grid import Grid, grid_of
-from weft.planners.sends import Sends
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Ranks, Trees, npus_of, ranks_of, roots_of, serve, turns
 from weft.collective import Collective
+from weft.planners.sends import Sends
+from weft.topology.grid import Grid, grid_of
 from weft.topology.model import Topology
 
 

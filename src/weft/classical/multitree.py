@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from weft import _core
-from weft.planners.sends import Sends
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Trees, npus_of, roots_of
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.planners.sends import Sends
 from weft.reachability import unreachable
 from weft.topology.model import Topology
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Buffer, place
-from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.planners.sends import Sends
 from weft.ragged import positions
 from weft.reachability import unreachable
 from weft.topology.model import Topology

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Routes
-from weft.topology.grid import Grid
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.topology.grid import Grid
 from weft.topology.model import Topology
 
 

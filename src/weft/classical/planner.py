@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm
-from weft.planners.sends import Produce, Sends, untimed
 from weft.engine import simulate
 from weft.errors import UnreachableError
 from weft.planners.chunking import WORTH, ladders, leaves_a_gap
 from weft.planners.planner import Planner, add
 from weft.planners.problem import ROUNDED, Problem
+from weft.planners.sends import Produce, Sends, untimed
 from weft.topology.model import Topology
 from weft.units import NEVER
 

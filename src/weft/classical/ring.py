@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.planners.sends import Sends
 from weft.classical.planner import ROOTED, SHARED, classical
 from weft.classical.rings import find_rings
 from weft.classical.trees import Ranks, Trees, roots_of, serve, turns
 from weft.collective import Collective
+from weft.planners.sends import Sends
 from weft.topology.model import Topology
 
 

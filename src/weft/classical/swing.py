@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from weft.planners.sends import Sends
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import Ranks, Trees, by_exchange, roots_of, serve, turns
 from weft.collective import Collective
+from weft.planners.sends import Sends
 from weft.topology.model import Topology
 
 

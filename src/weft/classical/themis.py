@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from weft.classical.blueconnect import Order, by_dimensions
-from weft.topology.grid import Grid, grid_of
-from weft.planners.sends import Sends
 from weft.classical.paths import direct_dimensions, load_of
 from weft.classical.planner import SHARED, classical
 from weft.classical.trees import roots_of, turns
 from weft.collective import Collective
+from weft.planners.sends import Sends
+from weft.topology.grid import Grid, grid_of
 from weft.topology.model import Topology
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weft.planners.sends import Sends
 from weft.collective import Collective
+from weft.planners.sends import Sends
 from weft.ragged import owners, ranges
 
 Ranks = NDArray[np.int64]

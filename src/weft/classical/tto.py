@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.topology.grid import Grid, Places, grid_of
-from weft.planners.sends import Sends
 from weft.classical.planner import classical
 from weft.classical.trees import Trees, depths
 from weft.collective import Collective
 from weft.errors import InputError
+from weft.planners.sends import Sends
+from weft.topology.grid import Grid, Places, grid_of
 from weft.topology.model import Topology
 
 TREES = 3

@@ -149,9 +149,10 @@ def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel)
     ends = offsets_of([len(draft.load) for draft in drafts.values()])
     _, some = np.unique(kind, return_index=True)
     carried = np.array([loads[:, kind == one].mean(axis=1) for one in range(len(some))]).T
-    used = carried.any(axis=0)
-    rate = topology.bandwidth[some][used].astype(float)
-    held = topology.latency[some][used] * 1e-12 * (cost.latency_model == "blocking")
+    used: NDArray[np.bool_] = np.asarray(carried.any(axis=0))
+    rate = topology.bandwidth[some][used].astype(np.float64)
+    blocking = 1e-12 if cost.latency_model == "blocking" else 0.0
+    held = topology.latency[some][used].astype(np.float64) * blocking
     frames = tuple(
         draft.frame(topology, cost, carried[begin:end, used])
         for draft, begin, end in zip(drafts.values(), ends[:-1], ends[1:], strict=True)
@@ -171,8 +172,10 @@ def _are_even(topology: Topology, demands: Sequence[Collective], kind: NDArray[n
 
 
 def _kinds(topology: Topology, loads: Floats) -> NDArray[np.int64]:
-    """Links that carry the same at the same speed, by number; where that is too many kinds, links
-    between switches count as alike: messages take turns on them."""
+    """Links that carry the same at the same speed, by number.
+
+    Where that is too many kinds, links between switches count as alike: messages take turns there.
+    """
     speed = np.stack([topology.bandwidth, topology.latency]).astype(float)
     kind = np.unique(np.concatenate([speed, loads]), axis=1, return_inverse=True)[1]
     if int(kind.max(initial=0)) < _MOST_KINDS:

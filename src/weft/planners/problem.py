@@ -71,8 +71,7 @@ class Task:
 
     @cached_property
     def near(self) -> float:
-        """Plans that take no longer than so many times a bound are as good as it: less is lost
-        than planning costs."""
+        """How many times a bound a plan may take that ends the search: little is lost."""
         pairs = sum(demand.ranks**2 for demand in self.demands)
         return _NEAR if pairs <= _FEW_PAIRS else _NEAR_ENOUGH
 

@@ -35,7 +35,8 @@ def levels_of(topology: Topology, group: Sequence[int]) -> Grid | None:
     parts = nested_parts(away)
     if not parts:
         return None
-    sizes, order = [], np.arange(len(members))[:, None]  # one row per part, in grid order
+    sizes = list[int]()
+    order = np.arange(len(members))[:, None]  # one row per part, in grid order
     for part in parts:
         order = _aligned(order, part[order[:, 0]], away)
         sizes.append(order.shape[1] // max(int(np.prod(sizes)), 1))

@@ -31,6 +31,7 @@ KINDS = ("all-reduce", "all-gather", "reduce-scatter")
 _NO_RING = 3  # NPUs that are all neighbours of each other
 _MOST_ORDERED = 3  # levels whose orders are all tried; of more, only those that begin elsewhere
 _FEW_ROWS, _MOST_ROWS = 1 << 16, 1 << 19  # of a first look, and of a plan
+_FEW_PIECES = 4  # a share has at least, if that is not too many rows
 _RULES = (1, 0)  # as in cpp/planners/by_level/by_level.h
 _LOOKS, _FINALISTS, _MATES, _MOST_PARTS = 32, 2, 8, 2
 _WEIGHTS, _FINEST = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 1 / 128
@@ -228,8 +229,13 @@ class _Search:
         return self._time(self._cut(mix, _FEW_ROWS), _RULES[0])
 
     def _cut(self, mix: Mix, rows: int) -> Cutting:
-        each = rows / len(self.problem.demands) * 2 / sum(self.ways.values())
-        return Cutting.of(self.problem.demand, mix, each if self.free else None)
+        """In so many pieces that there are so many rows, or a few at least."""
+        if not self.free:
+            return Cutting.of(self.problem.demand, mix, None)
+        one = sum(lane.part.rows(lane.frame.sizes) for lane in mix)
+        per_row = len(self.problem.demands) * sum(self.ways.values()) / 2
+        few = min(_FEW_PIECES * one * per_row, _MOST_ROWS)
+        return Cutting.of(self.problem.demand, mix, max(rows, few) / per_row)
 
     def _time(self, cutting: Cutting, rule: int) -> int:
         """What a mix takes if all NPUs do the same, in picoseconds.

@@ -1,0 +1,138 @@
+"""Fabrics people have: All-Reduce at every size beside the bound, the first release, and others.
+
+What stands beside is of the first release (0.1.0), printed by the same call on the same networks,
+or written by hand, judged and timed by Weft.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from papers.report import Extent, Row, Setup, one_table
+from weft import synthesize
+from weft.result import Result
+from weft.topology import Topology, load_topology
+from weft.units import format_size, parse_size
+
+SIZES = tuple(256 * 4**i for i in range(12))
+
+# Microseconds of All-Reduces of `SIZES` in the first release.
+BEFORE = {
+BEFORE_ROWS
+}
+
+# Collective, network, size, microseconds by hand: what the algorithm does.
+_BY_HAND = (
+    ("all-reduce", "h100:8", "256", 3.340, "one-shot by level"),
+    ("all-reduce", "h100:8", "4KiB", 3.937, "one-shot by level"),
+    ("all-reduce", "h100:8", "64KiB", 5.293, "scatter in the box, one-shot across"),
+    ("all-reduce", "h100:2", "4KiB", 3.446, "one-shot by level"),
+    ("all-reduce", "h100:2", "64KiB", 4.310, "scatter in the box, one-shot across"),
+    ("all-reduce", "a100:4", "64KB", 7.773, "scatter in the box, one-shot across"),
+    ("all-reduce", "torus:4x4x4", "64KiB", 3.984, "three thirds, one-shot a ring"),
+    ("all-reduce", "h100:32", "1KiB", 3.95, "one-shot by level"),
+    ("broadcast", "mesh:8x8", "1MiB", 18.55, "two arc-disjoint trees"),
+    ("broadcast", "hypercube:6", "1MiB", 7.50, "six arc-disjoint trees"),
+    ("broadcast", "dgx1", "1MiB", 10.19, "six trees of depth four"),
+    ("broadcast", "torus:4x4x4", "1GiB", 3778.0, "2048 chunks"),
+)
+
+_TWINS = ("torus:4x4x4", "hypercube:6")
+_KINDS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
+
+# Network, its bandwidths, what is changed, collective, size, microseconds and CPU seconds before.
+_Case = tuple[str, str | None, str, str, str, float, float]
+_SECONDS: tuple[_Case, ...] = (
+    ("leaf-spine:16x4x8", "50GB/s,100GB/s", "", "all-to-all", "256MiB", 0.0, 56),
+    ("leaf-spine:8x8x4", None, "", "all-reduce", "1MiB", 45.512, 32),
+    ("h100:8", None, "", "all-reduce", "256MiB", 1209.4, 9),
+    ("h100:8", None, "one NIC at half speed", "all-reduce", "256MiB", 1344, 10),
+    ("h100:8", None, "one NIC dead", "all-reduce", "256MiB", 1362, 10),
+    ("mi250:2", None, "", "all-gather", "1GB", 3021.5, 5),
+)
+
+
+def sizes(extent: Extent) -> Setup:
+    """Every size on the networks that most people own."""
+    title = "All-Reduce: microseconds, the first release's, the bound for any chunks; CPU seconds"
+    networks = BEFORE if extent >= Extent.USUAL else ("h100:2", "a100:4")
+    cases = [
+        (network, size, before)
+        for network in networks
+        for size, before in zip(SIZES, BEFORE[network], strict=True)
+    ]
+    columns = ("network", "size", "us", "before", "bound", "of bound", "method", "CPU s")
+    return one_table("sizes", title, (*columns, "verified"), cases, _size_row)
+
+
+def _size_row(case: tuple[str, int, float]) -> Row:
+    network, size, before = case
+    result, seconds = _timed(load_topology(network), "all-reduce", size)
+    return (network, format_size(size), result.time / 1e6, before, *_beside(result, seconds))
+
+
+def by_hand(extent: Extent) -> Setup:  # noqa: ARG001 - one extent
+    """Algorithms written by hand, which the first release did not find."""
+    title = "Microseconds, those of an algorithm by hand, the bound for any chunks; CPU seconds"
+    columns = ("collective", "network", "size", "us", "by hand", "bound", "of bound", "method")
+    return one_table("by-hand", title, (*columns, "CPU s", "verified", "it"), _BY_HAND, _hand_row)
+
+
+def _hand_row(case: tuple[str, str, str, float, str]) -> Row:
+    kind, network, size, hand, what = case
+    result, seconds = _timed(load_topology(network), kind, size)
+    return (kind, network, size, result.time / 1e6, hand, *_beside(result, seconds), what)
+
+
+def twins(extent: Extent) -> Setup:
+    """Two names of one graph."""
+    title = "A torus of rings of four is a hypercube: microseconds of both"
+    wanted = ("256", "4KiB", "64KiB", "1MiB", "16MiB", "1GiB")
+    few = wanted if extent >= Extent.USUAL else wanted[2:4]
+    cases = [(kind, size) for kind in _KINDS for size in few]
+    return one_table("twins", title, ("collective", "size", *_TWINS, "ratio"), cases, _twin_row)
+
+
+def _twin_row(case: tuple[str, str]) -> Row:
+    kind, size = case
+    one, other = (_timed(load_topology(name), kind, size)[0].time for name in _TWINS)
+    return (kind, size, one / 1e6, other / 1e6, max(one, other) / min(one, other))
+
+
+def seconds(extent: Extent) -> Setup:  # noqa: ARG001 - one extent
+    """What took long, or suffered from a fault."""
+    title = "Microseconds and CPU seconds, the first release's beside them"
+    columns = ("network", "collective", "size", "us", "us before", "CPU s before", "bound")
+    more = ("of bound", "method", "CPU s", "verified")
+    return one_table("seconds", title, (*columns, *more), _SECONDS, _seconds_row)
+
+
+def _seconds_row(case: _Case) -> Row:
+    name, bandwidth, change, kind, size, before, cpu = case
+    network = _changed(load_topology(name, bandwidth), change)
+    result, took = _timed(network, kind, size)
+    shown = f"{name}, {change}" if change else name
+    return (shown, kind, size, result.time / 1e6, before, cpu, *_beside(result, took))
+
+
+def _changed(network: Topology, change: str) -> Topology:
+    """NPU 0's link to its leaf, both ways, slower or gone."""
+    leaf = f"0-s{network.dimensions[-1]}"
+    if not change:
+        return network
+    return network.without(links=[leaf]) if "dead" in change else network.scaled([leaf], 0.5)
+
+
+def _beside(result: Result, took: float) -> Iterable[object]:
+    ratio = result.time / max(result.bound.ideal, 1)
+    return (result.bound.ideal / 1e6, ratio, result.to_dict()["method"], took, result.verified)
+
+
+def _timed(network: Topology, kind: str, size: int | str) -> tuple[Result, float]:
+    began = time.process_time()
+    result = synthesize(network, kind, parse_size(size) if isinstance(size, str) else size)
+    return result, time.process_time() - began
+
+
+TABLES = {"sizes": sizes, "by-hand": by_hand, "twins": twins, "seconds": seconds}
