@@ -33,7 +33,7 @@ _MOST_ORDERED = 3  # levels whose orders are all tried; of more, only those that
 _FEW_ROWS, _MOST_ROWS = 1 << 16, 1 << 19  # of a first look, and of a plan
 _FEW_PIECES = 4  # a share has at least, if that is not too many rows
 _RULES = (1, 0)  # as in cpp/planners/by_level/by_level.h
-_LOOKS, _FINALISTS, _MATES, _MOST_PARTS = 32, 2, 8, 2
+_LOOKS, _FINALISTS, _MATES, _MOST_PARTS = 32, 2, 5, 2
 _WEIGHTS, _FINEST = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 1 / 128
 _HOPE = 1.6  # what should take so much longer than the best is not looked at
 _EXACT = 4  # how many mixes get exact times where the first takes longer than all alike would
@@ -59,14 +59,14 @@ class ByLevel(Planner):
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:
         """Behind switches, where all NPUs see the same, nobody finds much that is better.
 
-        Only where messages meet on links that they share, classical algorithms may.
+        Only where messages meet on links that they share, a plain ring may: it hardly uses them.
         """
         scene = _scene(problem) if self.fits(problem) is None else None
         alike = scene is not None and scene.is_even and problem.topology.switches > 0
         if scene is None or not alike or best.time > problem.task.ideal * _HOPE:
             return True
-        is_own = other.seeded and not other.judged
-        return not is_own if other.seeded else scene.is_shared
+        is_users = other.seeded and other.judged
+        return is_users or (scene.is_shared and other.name == "ring")
 
     def plan(self, problem: Problem) -> Algorithm:
         reverse = problem.topology.reverse_links
@@ -135,16 +135,18 @@ class _Search:
         """Parts alone first; then ever more parts beside each other; then more pieces."""
         self.problem.say("composing levels")
         lanes = [lane for frame in self.scene.frames for lane in self._lanes(frame)]
-        lanes.sort(key=lambda lane: lane.time(self.size))
         mixes: list[Mix] = [(lane,) for lane in lanes]
         if self.free:
             mixes += (mix for frame in self.scene.frames for mix in self._turned(frame))
         mixes.sort(key=self._estimate)
         hope = self._estimate(mixes[0]) * _HOPE
         mixes = [mix for mix in mixes[:_LOOKS] if self._estimate(mix) <= hope]
-        found = sorted(mixes, key=self._look)[:_FINALISTS]
-        for mix in found if self.free else ():
-            self._climb(self._mixed(mix, lanes[:_MATES]))
+        mixes.sort(key=self._look)
+        # What goes well beside others: what is good alone, and what is over soon.
+        mates = [mix[0] for mix in mixes if len(mix) == 1][:_MATES]
+        mates += sorted(lanes, key=lambda lane: (lane.alpha, lane.load.max()))[:_MATES]
+        for mix in mixes[:_FINALISTS] if self.free else ():
+            self._climb(self._mixed(mix, mates))
         return self._best()
 
     def _lanes(self, frame: Frame) -> Iterator[Lane]:
@@ -195,8 +197,10 @@ class _Search:
     def _mixed(self, mix: Mix, lanes: Sequence[Lane]) -> Mix:
         """The mix with other parts beside it, as long as each gains something."""
         for _ in range(_MOST_PARTS):
-            others = (beside(mix, lane, x) for lane in lanes for x in _WEIGHTS)
-            better = min(others, key=self._look)
+            steps = {(lane.frame, lane.part.steps) for lane in mix}
+            new = [lane for lane in lanes if (lane.frame, lane.part.steps) not in steps]
+            others = (beside(mix, lane, x) for lane in new for x in _WEIGHTS)
+            better = min(others, key=self._look, default=mix)
             if self._look(better) * _WORTH > self._look(mix):
                 return mix
             mix = self._balanced(better)
