@@ -64,11 +64,10 @@ def test_small_all_reduces_are_near_the_bound(spec: str, most: float) -> None:
     assert result.algorithm.time <= result.bound.ideal * most
 
 
-def test_groups_at_once_may_be_classical() -> None:
+def test_small_groups_at_once_are_near_the_bound() -> None:
     rows = [Collective.of("all-reduce", range(4 * i, 4 * i + 4), 512) for i in range(4)]
     result = weft.synthesize("torus:4x4", rows)
     assert result.verified
-    assert result.algorithm.provenance["method"] in BASELINES
     assert result.algorithm.time <= result.bound.ideal * 1.05
 
 

@@ -93,12 +93,13 @@ def test_fluid_bounds(spec: str, rate: float, kind: str) -> None:
 def test_more_ways_than_are_listed_are_all_used() -> None:
     """20 spines, of which a pair of NPUs gets 16: together they use the whole fabric."""
     network = load_topology("leaf-spine:20x2x20", "50GB/s,50GB/s", "0.5us")
-    result = weft.synthesize(network, "all-gather", "40MB", chunks=1, threads=1)
+    how = {"chunks": 1, "method": "matching"}
+    result = weft.synthesize(network, "all-gather", "40MB", threads=1, **how)
     assert result.verified
     assert result.efficiency > 0.95
     crossed = set(network.dst[result.algorithm.routes.links].tolist())
     assert crossed >= set(range(42, 62))
-    again = weft.synthesize(network, "all-gather", "40MB", chunks=1, threads=2)
+    again = weft.synthesize(network, "all-gather", "40MB", threads=2, **how)
     assert (again.algorithm.transfers.start == result.algorithm.transfers.start).all()
 
 

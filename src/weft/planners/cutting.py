@@ -18,7 +18,10 @@ _MOST_HALVED = 5  # how often pieces are halved
 
 @dataclass(frozen=True)
 class Cutting:
-    """A mix, and in how many pieces each share of each part is cut; as it was, if not free."""
+    """A mix, and in how many pieces each share of each part is cut.
+
+    If the number of chunks is not free, parts are some of the chunks that there are.
+    """
 
     mix: Mix
     pieces: tuple[int, ...]
@@ -28,10 +31,13 @@ class Cutting:
     def of(cls, demand: Collective, mix: Mix, rows: float | None) -> Cutting:
         """Pieces about as long as each other, and so many that sums and copies take `rows`.
 
-        None if the number of chunks is given: then the mix is one part.
+        None if the number of chunks is given: at least as many per share as there are parts.
         """
         if rows is None:
-            return cls(mix, (demand.chunk_count // mix[0].shares,), free=False)
+            units = _apportioned(demand.chunks_per_share, [lane.part.weight for lane in mix])
+            counts = (demand.ranks // lane.shares for lane in mix)
+            pieces = (unit * count for unit, count in zip(units, counts, strict=True))
+            return cls(mix, tuple(pieces), free=False)
         each = np.array([lane.part.rows(lane.frame.sizes) for lane in mix], dtype=float)
         per_share = np.array([lane.part.weight * demand.size / lane.shares for lane in mix])
         most = np.maximum(per_share // demand.alignment, 1)
@@ -101,3 +107,12 @@ class Cutting:
         ):
             found.append(begin + cut(end - begin, lane.shares * pieces, demand.alignment)[1:])
         return np.concatenate(found)
+
+
+def _apportioned(total: int, weights: list[float]) -> list[int]:
+    """Whole numbers in about these proportions, at least 1 each."""
+    exact = np.array(weights) * (total - len(weights))
+    whole = np.floor(exact)
+    left = np.argsort(whole - exact, kind="stable")[: total - len(weights) - int(whole.sum())]
+    whole[left] += 1
+    return [1 + int(number) for number in whole]

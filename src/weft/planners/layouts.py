@@ -127,8 +127,8 @@ class Scene:
 
 
 def _ps(seconds: Floats) -> NDArray[np.int64]:
-    # Whole picoseconds are rounded up elsewhere; a little less is none more.
-    return np.ceil(seconds * 1e12 - 1e-3).astype(np.int64)
+    """Whole picoseconds, rounded up; at least one, so that what follows starts later."""
+    return np.maximum(np.ceil(seconds * 1e12 - 1e-3), 1).astype(np.int64)
 
 
 def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel) -> Scene | None:

@@ -47,6 +47,8 @@ class Planner(ABC):
         Whether the judge must accept a plan before it may win. The answer is judged in any case.
     seeded
         Whether another seed may give another plan, so that each trial asks it again.
+    keeps_apart
+        Whether its plans keep copies in other places than where chunks belong.
     side_by_side
         Whether it runs on a thread of its own beside its neighbours in the table that say so too.
     """
@@ -58,6 +60,7 @@ class Planner(ABC):
     beside: bool = True
     judged: bool = True
     seeded: bool = True
+    keeps_apart: bool = False
     side_by_side: bool = False
 
     @abstractmethod

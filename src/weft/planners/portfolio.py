@@ -71,8 +71,8 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
 
 
 def best_alone(problem: Problem) -> Algorithm:
-    """The best plan of Weft's own planners for a part of a larger problem."""
-    planners = [planner for planner in _candidates(problem) if not planner.beside]
+    """The best plan of Weft's own planners for a part of a larger problem, as a schedule."""
+    planners = [one for one in _candidates(problem) if not one.beside and not one.keeps_apart]
     best = _run(problem, planners)
     if best is None:
         raise InputError(f"method {problem.method} finds no plan; use auto")

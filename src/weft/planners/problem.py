@@ -24,7 +24,7 @@ AUTO = "auto"
 
 ROUNDED = 1
 """Picoseconds by which a bound may be rounded down: what is no farther from it meets it."""
-_NEAR, _NEAR_ENOUGH, _FEW_PAIRS = 1.0005, 1.005, 1 << 10
+_NEAR, _NEAR_ENOUGH, _FEW_PAIRS = 1.000001, 1.005, 1 << 10
 _MOST_LISTED = 1 << 20  # chunks of which a table is made only to bound them
 
 

@@ -26,6 +26,7 @@ from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
 from weft.planners.sends import Sends, in_steps
+from weft.units import NEVER
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter")
 _NO_RING = 3  # NPUs that are all neighbours of each other
@@ -38,6 +39,7 @@ _WEIGHTS, _FINEST = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 1 / 128
 _HOPE = 1.6  # what should take so much longer than the best is not looked at
 _EXACT = 4  # how many mixes get exact times where the first takes longer than all alike would
 _TRUE = 1.005
+_MANY, _CLOSE = 32, 1.01  # among fewer NPUs others are cheap enough to ask, unless it is so close
 _LOST = 0.1  # of the time in which links are shared
 _WORTH = 1.002  # more pieces, and more parts, must gain at least this much
 
@@ -49,6 +51,7 @@ class ByLevel(Planner):
     summary = "boxes, leaves or dimensions one after the other, in one shot or in shares"
     rank = 30
     beside = judged = seeded = False
+    keeps_apart = True
 
     def fits(self, problem: Problem) -> str | None:
         kinds = problem.kinds
@@ -63,7 +66,8 @@ class ByLevel(Planner):
         """
         scene = _scene(problem) if self.fits(problem) is None else None
         alike = scene is not None and scene.is_even and problem.topology.switches > 0
-        if scene is None or not alike or best.time > problem.task.ideal * _HOPE:
+        hope = _HOPE if problem.demand.ranks >= _MANY else _CLOSE
+        if scene is None or not alike or best.time > problem.task.ideal * hope:
             return True
         is_users = other.seeded and other.judged
         return is_users or (scene.is_shared and other.name == "ring")
@@ -131,13 +135,18 @@ class _Search:
     def free(self) -> bool:
         return bool(self.problem.free) and all(self.problem.free)
 
+    @property
+    def most_parts(self) -> int:
+        """How many parts there may be: each needs chunks of its own."""
+        return NEVER if self.free else self.problem.demand.chunks_per_share
+
     def run(self) -> Algorithm:
         """Parts alone first; then ever more parts beside each other; then more pieces."""
         self.problem.say("composing levels")
         lanes = [lane for frame in self.scene.frames for lane in self._lanes(frame)]
         mixes: list[Mix] = [(lane,) for lane in lanes]
-        if self.free:
-            mixes += (mix for frame in self.scene.frames for mix in self._turned(frame))
+        turned = [mix for frame in self.scene.frames for mix in self._turned(frame)]
+        mixes += (mix for mix in turned if len(mix) <= self.most_parts)
         mixes.sort(key=self._estimate)
         hope = self._estimate(mixes[0]) * _HOPE
         mixes = [mix for mix in mixes[:_LOOKS] if self._estimate(mix) <= hope]
@@ -145,8 +154,10 @@ class _Search:
         # What goes well beside others: what is good alone, and what is over soon.
         mates = [mix[0] for mix in mixes if len(mix) == 1][:_MATES]
         mates += sorted(lanes, key=lambda lane: (lane.alpha, lane.load.max()))[:_MATES]
-        for mix in mixes[:_FINALISTS] if self.free else ():
-            self._climb(self._mixed(mix, mates))
+        for mix in mixes[:_FINALISTS]:
+            mixed = self._mixed(mix, mates)
+            if self.free:
+                self._climb(mixed)
         return self._best()
 
     def _lanes(self, frame: Frame) -> Iterator[Lane]:
@@ -196,7 +207,8 @@ class _Search:
 
     def _mixed(self, mix: Mix, lanes: Sequence[Lane]) -> Mix:
         """The mix with other parts beside it, as long as each gains something."""
-        for _ in range(_MOST_PARTS):
+        mix = self._balanced(mix) if len(mix) > 1 else mix
+        for _ in range(min(_MOST_PARTS, self.most_parts - len(mix))):
             steps = {(lane.frame, lane.part.steps) for lane in mix}
             new = [lane for lane in lanes if (lane.frame, lane.part.steps) not in steps]
             others = (beside(mix, lane, x) for lane in new for x in _WEIGHTS)
