@@ -148,7 +148,14 @@ def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel)
     kind = _kinds(topology, np.concatenate(structured) if structured else loads)
     ends = offsets_of([len(draft.load) for draft in drafts.values()])
     _, some = np.unique(kind, return_index=True)
-    carried = np.array([loads[:, kind == one].mean(axis=1) for one in range(len(some))]).T
+    # Messages take turns on links between switches; of others the busiest counts.
+    inner = (topology.src >= topology.npus) & (topology.dst >= topology.npus)
+    carried = np.array(
+        [
+            loads[:, kind == one].mean(axis=1) if inner[link] else loads[:, kind == one].max(axis=1)
+            for one, link in enumerate(some)
+        ]
+    ).T
     used: NDArray[np.bool_] = np.asarray(carried.any(axis=0))
     rate = topology.bandwidth[some][used].astype(np.float64)
     blocking = 1e-12 if cost.latency_model == "blocking" else 0.0
@@ -193,6 +200,7 @@ def _grids(topology: Topology, demand: Collective) -> Iterator[Grid]:
     yield found
     yield declared
     yield _with_squares(topology, declared)
+    yield _with_rings(declared)
     yield Grid((len(demand.group),), found.npus)
 
 
@@ -210,6 +218,21 @@ def _with_squares(topology: Topology, grid: Grid) -> Grid:
         npus = np.take(npus, [0, 1, 3, 2], axis=axis)
         npus = npus.reshape(*npus.shape[:axis], 2, 2, *npus.shape[axis + 1 :])
         sizes += [2, 2]
+    return Grid(tuple(reversed(sizes)), np.ascontiguousarray(npus.reshape(-1)))
+
+
+def _with_rings(grid: Grid) -> Grid:
+    """The same with squares, two levels of two, as rings of four."""
+    sizes = list[int]()
+    npus = grid.npus.reshape(grid.sizes[::-1])
+    left = list(reversed(grid.sizes))
+    while left:
+        axis = len(sizes)
+        if left[:2] == [2, 2]:
+            npus = npus.reshape(*npus.shape[:axis], 4, *npus.shape[axis + 2 :])
+            npus = np.take(npus, [0, 1, 3, 2], axis=axis)
+            left = [4, *left[2:]]
+        sizes.append(left.pop(0))
     return Grid(tuple(reversed(sizes)), np.ascontiguousarray(npus.reshape(-1)))
 
 

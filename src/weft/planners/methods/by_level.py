@@ -31,11 +31,11 @@ from weft.units import NEVER
 KINDS = ("all-reduce", "all-gather", "reduce-scatter")
 _NO_RING = 3  # NPUs that are all neighbours of each other
 _MOST_ORDERED = 3  # levels whose orders are all tried; of more, only those that begin elsewhere
-_FEW_ROWS, _MOST_ROWS = 1 << 16, 1 << 19  # of a first look, and of a plan
+_FEW_ROWS, _MOST_ROWS = 1 << 16, 1 << 20  # of a first look, and of a plan
 _FEW_PIECES = 4  # a share has at least, if that is not too many rows
 _RULES = (1, 0)  # as in cpp/planners/by_level/by_level.h
 _LOOKS, _FINALISTS, _MATES, _MOST_PARTS = 32, 2, 5, 2
-_WEIGHTS, _FINEST = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 1 / 128
+_WEIGHTS, _FINEST = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 1 / 1024
 _HOPE = 1.6  # what should take so much longer than the best is not looked at
 _EXACT = 4  # how many mixes get exact times where the first takes longer than all alike would
 _TRUE = 1.005
@@ -151,9 +151,11 @@ class _Search:
         hope = self._estimate(mixes[0]) * _HOPE
         mixes = [mix for mix in mixes[:_LOOKS] if self._estimate(mix) <= hope]
         mixes.sort(key=self._look)
-        # What goes well beside others: what is good alone, and what is over soon.
+        # What goes well beside others: what is good alone, is over soon, or uses other links.
         mates = [mix[0] for mix in mixes if len(mix) == 1][:_MATES]
         mates += sorted(lanes, key=lambda lane: (lane.alpha, lane.load.max()))[:_MATES]
+        first = {lane.part.steps[0].level: lane for lane in sorted(lanes, key=self._alone)[::-1]}
+        mates += first.values()
         for mix in mixes[:_FINALISTS]:
             mixed = self._mixed(mix, mates)
             if self.free:
@@ -198,6 +200,9 @@ class _Search:
 
     def _lane(self, frame: Frame, steps: Iterable[Step]) -> Lane:
         return Lane.of(frame, Part(tuple(steps)), self.scene.rate, both=self.kind == "all-reduce")
+
+    def _alone(self, lane: Lane) -> float:
+        return lane.time(self.size)
 
     def _estimate(self, mix: Mix) -> float:
         """About how many seconds a mix takes: its latencies, and the busiest link."""
@@ -250,7 +255,7 @@ class _Search:
             return Cutting.of(self.problem.demand, mix, None)
         one = sum(lane.part.rows(lane.frame.sizes) for lane in mix)
         per_row = len(self.problem.demands) * sum(self.ways.values()) / 2
-        few = min(_FEW_PIECES * one * per_row, _MOST_ROWS)
+        few = min(_FEW_PIECES * one * per_row, _MOST_ROWS // 2)
         return Cutting.of(self.problem.demand, mix, max(rows, few) / per_row)
 
     def _time(self, cutting: Cutting, rule: int) -> int:
