@@ -154,7 +154,7 @@ class _Search:
         # What goes well beside others: what is good alone, is over soon, or uses other links.
         mates = [mix[0] for mix in mixes if len(mix) == 1][:_MATES]
         mates += sorted(lanes, key=lambda lane: (lane.alpha, lane.load.max()))[:_MATES]
-        first = {lane.part.steps[0].level: lane for lane in sorted(lanes, key=self._alone)[::-1]}
+        first = {lane.part.steps[0].level: lane for lane in sorted(lanes, key=self._work)[::-1]}
         mates += first.values()
         for mix in mixes[:_FINALISTS]:
             mixed = self._mixed(mix, mates)
@@ -201,8 +201,9 @@ class _Search:
     def _lane(self, frame: Frame, steps: Iterable[Step]) -> Lane:
         return Lane.of(frame, Part(tuple(steps)), self.scene.rate, both=self.kind == "all-reduce")
 
-    def _alone(self, lane: Lane) -> float:
-        return lane.time(self.size)
+    def _work(self, lane: Lane) -> float:
+        """How many seconds links are held, and latencies."""
+        return lane.alpha + float(lane.load.sum()) * self.size
 
     def _estimate(self, mix: Mix) -> float:
         """About how many seconds a mix takes: its latencies, and the busiest link."""
