@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from papers import chunks, compare, convert, pccl, scale, simulate, standard, tacos
+from papers import chunks, compare, convert, fabrics, pccl, scale, simulate, standard, tacos
 from papers.report import Experiment, Extent, Report, Setup, check_folder
 from weft._core import Progress
 from weft.cli import progress
@@ -21,7 +21,14 @@ from weft.cli.tables import print_whole
 from weft.errors import InputError, unknown_name
 
 PAPERS = {module.PAPER.name: module.PAPER for module in (tacos, pccl, standard)}
-SUITES = {"tacos": tacos, "pccl": pccl, "convert": convert, "simulate": simulate, "chunks": chunks}
+SUITES = {
+    "tacos": tacos,
+    "pccl": pccl,
+    "fabrics": fabrics,
+    "convert": convert,
+    "simulate": simulate,
+    "chunks": chunks,
+}
 TABLES = {name: table for suite in SUITES.values() for name, table in suite.TABLES.items()}
 PAGES = {"compare": compare.write, "scale": scale.write}
 
@@ -49,8 +56,8 @@ def main(
     pccl       process groups, All-to-All at scale and irregular patterns, over Direct
     standard   one algorithm by several doors through Chakra to several simulators
     bench      all tables beside the published figures in a short form; those of a suite or by name
-               in full: bench tacos pccl convert simulate chunks, bench meshes --long
-    convert, simulate, chunks    those suites
+               in full: bench tacos pccl fabrics convert simulate chunks, bench meshes --long
+    fabrics, convert, simulate, chunks    those suites
     compare    writes docs/comparison.md
     scale      writes docs/scaling.md
     """  # noqa: D301 - click reads the control character

@@ -32,6 +32,27 @@ def print_tables(result: Result, output: str | None, stored: int | None) -> None
     print_groups(result.groups)
 
 
+def print_attempts(result: Result) -> None:
+    """Print every planner's turn: what it gave, and what that cost."""
+    least = result.algorithm.time
+    print_rows(
+        "planners",
+        ("method", "chunks", "time", "of the best", "seconds", "note"),
+        (
+            (
+                attempt.method,
+                "" if attempt.chunks is None else f"{attempt.chunks:,}",
+                "" if attempt.time is None else format_time(attempt.time),
+                "" if attempt.time is None else f"x{attempt.time / max(least, 1):.3f}",
+                f"{attempt.seconds:.3f}" if attempt.seconds else "",
+                attempt.note,
+            )
+            for attempt in result.tried
+        ),
+        words=("method", "note"),
+    )
+
+
 def print_lowering(lowering: Lowering, output: str) -> None:
     """Print what became of a workload's collectives."""
     figures = lowering.to_dict()

@@ -47,12 +47,18 @@ class _Synth(click.Command):
     "Save as a folder of Chakra execution traces, or in the format that the suffix names: "
     ".weft (a compact store), .xml (MSCCL-XML), .csv, .json (a table).",
 )
+@option(
+    "-v, --verbose",
+    "Also print which planners were tried, what each gave, and what it cost.",
+    is_flag=True,
+)
 @json_option
 def synth(
     network: NetworkOptions,
     demands: DemandOptions,
     alignment: str,
     output: str | None,
+    verbose: bool,
     as_json: bool,
     **search: Any,
 ) -> None:
@@ -112,9 +118,12 @@ def synth(
     if as_json:
         say_json(result.to_dict() | {"output": output, "stored_bytes": stored})
     else:
-        from weft.cli.report import print_tables  # after the work: brings tables and colours
+        # After the work: brings tables and colours.
+        from weft.cli.report import print_attempts, print_tables
 
         print_tables(result, output, stored)
+        if verbose:
+            print_attempts(result)
         if kind is not None and kind.namesakes:
             say(kind.described(target or ""))
     if not result.verified:

@@ -44,7 +44,7 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     known = _run(problem, early)
     if known is not None and problem.is_auto:
         seeded, late = (
-            [one for one in some if all(first.rivals(problem, known, one) for first in early)]
+            [one for one in some if _is_rival(problem, known, early, one)]
             for some in (seeded, late)
         )
 
@@ -68,6 +68,17 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     if best is None:
         raise InputError(f"method {problem.method} finds no plan; use auto")
     return best
+
+
+def _is_rival(
+    problem: Problem, known: Algorithm, early: Sequence[Planner], planner: Planner
+) -> bool:
+    """Whether a planner should be asked after the first ones."""
+    if all(first.rivals(problem, known, planner) for first in early):
+        return True
+    note = f"seldom better than {known.provenance['method']} here"
+    problem.tried.append(Attempt(planner.name, note=note))
+    return False
 
 
 def best_alone(problem: Problem) -> Algorithm:
