@@ -18,6 +18,7 @@ from weft.units import format_size, format_time
 DOCS = Path(__file__).parent.parent / "docs"
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all")
 SIZES = "64KiB,1MiB,64MiB,1GiB"
+ALL_SIZES = "256,4KiB,64KiB,1MiB,16MiB,256MiB,1GiB"
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Network:
     spec: str
     bandwidth: str | None = None
     latency: str | None = None
+    sizes: str = SIZES
 
     def load(self) -> Topology:
         return load_topology(self.spec, self.bandwidth, self.latency)
@@ -46,6 +48,9 @@ NETWORKS = (
         "300GB/s,25GB/s",
         "0.5us",
     ),
+    Network("Four boxes of H100", "h100", "h100:4", sizes=ALL_SIZES),
+    Network("Rails: eight boxes of 8", "rails", "rails:8x8", sizes=ALL_SIZES),
+    Network("Leaves and spines", "leaf-spine", "leaf-spine:8x8x4", sizes=ALL_SIZES),
 )
 
 
@@ -53,26 +58,29 @@ def write(
     docs: Path = DOCS,
     networks: Sequence[Network] = NETWORKS,
     collectives: Sequence[str] = COLLECTIVES,
-    sizes: str = SIZES,
+    sizes: str | None = None,
 ) -> None:
-    """Compare, draw, and write the page; print what is found on the way."""
+    """Compare, draw, and write the page; print what is found on the way.
+
+    Every network has sizes of its own, unless `sizes` are given.
+    """
     page, lost, equal = [], [], []
     for network in networks:
         page += [f"## {network.title}", ""]
         for kind in collectives:
-            found = compare(network.load(), kind, sizes)
+            found = compare(network.load(), kind, sizes or network.sizes)
             figure = f"figures/compare-{network.slug}-{kind}.svg"
             new_file(docs / figure, picture_of(found, ".svg"))
             page += [f"### {found.title}", "", *table(found), "", f"![{found.title}]({figure})", ""]
             lost += [f"{found.title}, {line}" for line in losses(found)]
             equal += [f"{found.title}, {line}" for line in classical(found)]
             print("\n".join([found.title, *table(found), ""]), flush=True)
-    page = [*heading(sizes), *summary(lost, equal), *page]
+    page = [*heading(), *summary(lost, equal), *page]
     new_file(docs / "comparison.md", "\n".join(page).rstrip("\n").encode() + b"\n")
     print("\n".join(summary(lost, equal)))
 
 
-def heading(sizes: str) -> list[str]:
+def heading() -> list[str]:
     return [
         "# Weft and classical algorithms",
         "",
@@ -80,9 +88,9 @@ def heading(sizes: str) -> list[str]:
         "edit. How to read it, and how to make such a table for a network of your own:",
         "[](compare.md). How classical algorithms are put on networks: [](baselines.md).",
         "",
-        f"Sizes: {sizes.replace(',', ', ')}. Every time is verified, else it is WRONG.",
-        "`*` is the best, `-` what does not fit. *Speed-up* is Weft's over the best of the others.",
-        "*Method* says how Weft's answer was found: it can be a classical algorithm itself.",
+        "Every time is verified, else it is WRONG. `*` is the best, `-` what does not fit.",
+        "*Speed-up* is Weft's over the best of the others. *Method* says how Weft's answer was",
+        "found: it can be a classical algorithm itself.",
         "",
     ]
 

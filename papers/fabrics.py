@@ -85,7 +85,13 @@ def by_hand(extent: Extent) -> Setup:  # noqa: ARG001 - one extent
     """Algorithms written by hand, which the first release did not find."""
     title = "Microseconds, those of an algorithm by hand, the bound for any chunks; CPU seconds"
     columns = ("collective", "network", "size", "us", "by hand", "bound", "of bound", "method")
-    return one_table("by-hand", title, (*columns, "CPU s", "verified", "the algorithm by hand"), _BY_HAND, _hand_row)
+    return one_table(
+        "by-hand",
+        title,
+        (*columns, "CPU s", "verified", "the algorithm by hand"),
+        _BY_HAND,
+        _hand_row,
+    )
 
 
 def _hand_row(case: tuple[str, str, str, float, str]) -> Row:

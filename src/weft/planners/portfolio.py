@@ -21,6 +21,7 @@ from weft.reachability import check_first_chunk
 from weft.threads import in_threads
 
 MAX_SEED = 2**63 - 1
+_EARLY = 30  # ranks of planners that know the structure of networks: they are asked first
 
 
 def solve(problem: Problem, trials: int = 1) -> Algorithm:
@@ -36,11 +37,9 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     planners = _candidates(problem)
     _check(problem, planners)
     workers = min(problem.threads, trials)
-    seeded = [planner for planner in planners if planner.seeded]
-    early, late = (
-        [planner for planner in planners if not planner.seeded and planner.beside == beside]
-        for beside in (False, True)
-    )
+    early = [planner for planner in planners if planner.rank <= _EARLY]
+    seeded = [planner for planner in planners if planner.seeded and planner not in early]
+    late = [planner for planner in planners if not planner.seeded and planner not in early]
     known = _run(problem, early)
     if known is not None and problem.is_auto:
         seeded, late = (
@@ -52,7 +51,8 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         quiet = number > 0 and workers > 1
         seed = (problem.seed + number) & MAX_SEED
         mine = replace(problem, seed=seed, quiet=quiet, threads=problem.threads // workers)
-        best = _run(mine, seeded, known)
+        again = [planner for planner in early if planner.seeded] if number > 0 else []
+        best = _run(mine, [*again, *seeded], known)
         if problem.topology.copying and seeded:  # copies can be in the way of what is wanted more
             plain = _run(mine.on(problem.topology.with_switches(copying=())), seeded)
             on_it = None if plain is None else plain.on(problem.topology)
@@ -60,7 +60,7 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         return best
 
     best = attempt(0)
-    for first in range(1, trials if seeded else 1, workers):
+    for first in range(1, trials if any(one.seeded for one in planners) else 1, workers):
         batch = range(first, min(first + workers, trials))
         problem.progress.enter(f"planning (trials {first + 1} to {batch[-1] + 1} of {trials})")
         best = _least([best, *in_threads(attempt, batch, workers)])

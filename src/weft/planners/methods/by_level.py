@@ -7,6 +7,7 @@ is cheap to find; only the best get rows and exact times.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
@@ -39,8 +40,11 @@ _WEIGHTS, _FINEST = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 1 / 1024
 _HOPE = 1.6  # what should take so much longer than the best is not looked at
 _EXACT = 4  # how many mixes get exact times where the first takes longer than all alike would
 _TRUE = 1.005
-_MANY, _CLOSE = 32, 1.01  # among fewer NPUs others are cheap enough to ask, unless it is so close
+# Among fewer NPUs others are cheap enough to ask, and among more there are too many rows for a mix
+# of parts; not if the plan is so close.
+_MANY, _MOST_MIXED, _CLOSE = 32, 512, 1.01
 _LOST = 0.1  # of the time in which links are shared
+_HARDLY = 1.0002
 _WORTH = 1.002  # more pieces, and more parts, must gain at least this much
 
 
@@ -55,9 +59,13 @@ class ByLevel(Planner):
 
     def fits(self, problem: Problem) -> str | None:
         kinds = problem.kinds
-        if len(kinds) == 1 and kinds <= set(KINDS) and _are_alike(problem) and _scene(problem):
-            return None
-        return f"plans {', '.join(KINDS)} in which lines of NPUs are joined directly or in rings"
+        if len(kinds) > 1 or not kinds <= set(KINDS) or not _are_alike(problem):
+            return f"plans {', '.join(KINDS)}, of one group or of several alike"
+        if sum(demand.ranks**2 for demand in problem.demands) > _MOST_ROWS:
+            return f"plans groups of up to {math.isqrt(_MOST_ROWS)} NPUs"
+        if _scene(problem) is None:
+            return "plans groups in which lines of NPUs are joined directly or in rings"
+        return None
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:
         """Behind switches, where all NPUs see the same, nobody finds much that is better.
@@ -66,7 +74,8 @@ class ByLevel(Planner):
         """
         scene = _scene(problem) if self.fits(problem) is None else None
         alike = scene is not None and scene.is_even and problem.topology.switches > 0
-        hope = _HOPE if problem.demand.ranks >= _MANY else _CLOSE
+        many = _MANY <= problem.demand.ranks <= _MOST_MIXED
+        hope = _HOPE if many else _CLOSE
         if scene is None or not alike or best.time > problem.task.ideal * hope:
             return True
         is_users = other.seeded and other.judged
@@ -289,10 +298,11 @@ class _Search:
         Few are tried, in few and in many pieces, by both rules.
         """
         ranked = sorted(self.seen, key=lambda key: self.seen[key])
-        best = self._made(*ranked[0])
-        if best.time <= self.seen[ranked[0]] * _TRUE:
+        first = self._coarser(*ranked[0])
+        best = self._made(*first)
+        if best.time <= self.seen[first] * _TRUE:
             near = self.problem.task.near * self.problem.task.ideal
-            early = best if best.time <= near else self._made(*ranked[0], early=True)
+            early = best if best.time <= near else self._made(*first, early=True)
             return min(best, early, key=lambda algorithm: algorithm.time)
         made = dict[tuple[Cutting, int], Algorithm]()
         for mix in list(dict.fromkeys(cutting.mix for cutting, _ in ranked))[:_EXACT]:
@@ -303,6 +313,16 @@ class _Search:
         order = sorted(made, key=lambda key: made[key].time)
         gaps = [self._made(*key, early=True) for key in order[:_EXACT]]
         return min([best, *made.values(), *gaps], key=lambda algorithm: algorithm.time)
+
+    def _coarser(self, cutting: Cutting, rule: int) -> tuple[Cutting, int]:
+        """In fewer pieces, if that takes hardly longer."""
+        most = self.seen[cutting, rule] * _HARDLY
+        while self.free and max(cutting.pieces) > 1:
+            fewer = replace(cutting, pieces=tuple(-(-count // 2) for count in cutting.pieces))
+            if self._time(fewer, rule) > most:
+                break
+            cutting = fewer
+        return cutting, rule
 
     def _made(self, cutting: Cutting, rule: int, *, early: bool = False) -> Algorithm:
         """The plan with exact times; `early`: rows may start sooner than if all did the same."""
