@@ -36,8 +36,8 @@ class Cutting:
         if rows is None:
             units = _apportioned(demand.chunks_per_share, [lane.part.weight for lane in mix])
             counts = (demand.ranks // lane.shares for lane in mix)
-            pieces = (unit * count for unit, count in zip(units, counts, strict=True))
-            return cls(mix, tuple(pieces), free=False)
+            given = tuple(unit * count for unit, count in zip(units, counts, strict=True))
+            return cls(mix, given, free=False)
         each = np.array([lane.part.rows(lane.frame.sizes) for lane in mix], dtype=float)
         per_share = np.array([lane.part.weight * demand.size / lane.shares for lane in mix])
         most = np.maximum(per_share // demand.alignment, 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import permutations, product
 
 import numpy as np
@@ -24,7 +25,7 @@ from weft.planners.layouts import Frame, Scene, scene_of
 from weft.planners.listed import timed
 from weft.planners.mixes import Lane, Mix, beside
 from weft.planners.planner import Planner, add
-from weft.planners.problem import Problem
+from weft.planners.problem import ROUNDED, Problem
 from weft.planners.schedule import Schedule
 from weft.planners.sends import Sends, in_steps
 from weft.units import NEVER
@@ -166,10 +167,18 @@ class _Search:
         first = {lane.part.steps[0].level: lane for lane in sorted(lanes, key=self._work)[::-1]}
         mates += first.values()
         for mix in mixes[:_FINALISTS]:
+            if min(self.seen.values()) <= self._enough:
+                break
             mixed = self._mixed(mix, mates)
             if self.free:
                 self._climb(mixed)
         return self._best()
+
+    @cached_property
+    def _enough(self) -> float:
+        """What ends the search, in picoseconds: as good as a bound for the chunks that there are."""
+        task = self.problem.task
+        return (task.ideal if self.free else task.bound) * task.near + ROUNDED
 
     def _lanes(self, frame: Frame) -> Iterator[Lane]:
         """Every order of levels, and every way along each."""
@@ -301,8 +310,7 @@ class _Search:
         first = self._coarser(*ranked[0])
         best = self._made(*first)
         if best.time <= self.seen[first] * _TRUE:
-            near = self.problem.task.near * self.problem.task.ideal
-            early = best if best.time <= near else self._made(*first, early=True)
+            early = best if best.time <= self._enough else self._made(*first, early=True)
             return min(best, early, key=lambda algorithm: algorithm.time)
         made = dict[tuple[Cutting, int], Algorithm]()
         for mix in list(dict.fromkeys(cutting.mix for cutting, _ in ranked))[:_EXACT]:
