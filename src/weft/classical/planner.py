@@ -27,7 +27,6 @@ ROOTED = ("broadcast", "reduce")
 
 # Rows of one algorithm and the links they cross, over all numbers of chunks: about a second.
 _MOST_WORK = 1 << 20
-_LITTLE_WORK = 1 << 18  # where a composition by level is there already, which few of them beat
 _WEIGHED = 0.1  # of the work is done if rows are only weighed
 # Up to so many pairs of NPUs that exchange something any gain counts, then one worth more chunks.
 _FEW_PAIRS = 1 << 12
@@ -102,9 +101,7 @@ class Classical(Planner):
         if _is_too_large(problem):
             return None
         hope = _HOPE if _pairs(problem) <= _FEW_PAIRS else 1
-        little = best is not None and best.provenance.get("method") == "by-level"
-        work = _LITTLE_WORK if little else _MOST_WORK
-        tried = _Climb(self, problem, _below(problem, best), hope, work).run()
+        tried = _Climb(self, problem, _below(problem, best), hope).run()
         return min(tried, key=lambda algorithm: algorithm.time, default=None)
 
     def can_improve(self, problem: Problem, best: Algorithm) -> bool:
@@ -194,21 +191,18 @@ class _Climb:
         What does not take less time than this is of no use.
     hope
         More chunks are tried unless they promise more than so many times that.
-    work
-        Rows and links they cross, over all numbers of chunks.
     """
 
     planner: Classical
     problem: Problem
     below: int = NEVER
     hope: float = 1
-    work: int = _MOST_WORK
 
     def run(self) -> list[Algorithm]:
         """What it makes of few and of more chunks; without `below` there is always something."""
         tried: list[Algorithm] = []
         refused: UnreachableError | None = None
-        outlook, left = _Outlook(self.below, self.hope), float(self.work)
+        outlook, left = _Outlook(self.below, self.hope), float(_MOST_WORK)
         for ladder in ladders(self.problem):
             outlook = outlook.afresh()
             for step in ladder:

@@ -176,7 +176,7 @@ class _Search:
 
     @cached_property
     def _enough(self) -> float:
-        """What ends the search, in picoseconds: as good as a bound for the chunks that there are."""
+        """What ends the search, in picoseconds: as good as a bound, for given chunks if so."""
         task = self.problem.task
         return (task.ideal if self.free else task.bound) * task.near + ROUNDED
 
