@@ -57,12 +57,17 @@ def flow_bound(
     return Bound(time, "flow", ideal)
 
 
-def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> int:
-    """What cheap lengths prove where every chunk has one holder and one taker, in picoseconds."""
+def quick_flow_bound(
+    topology: Topology, classes: ChunkClasses, cost: CostModel
+) -> tuple[int, int]:
+    """What cheap lengths prove where every chunk has one holder and one taker, in picoseconds.
+
+    For whole chunks, and for any chunking.
+    """
     if not (classes.are_pairs and _worth_searching(classes)):
-        return 0
+        return 0, 0
     flows = Flows.of(topology, classes, cost)
-    return 0 if flows.none else flows.prove(*flows.candidate(landmarks=6))[0]
+    return (0, 0) if flows.none else flows.prove(*flows.candidate(landmarks=6))
 
 
 def _worth_searching(classes: ChunkClasses) -> bool:

@@ -88,12 +88,12 @@ def rooted_cuts(problem: Problem) -> tuple[list[Problem], int]:
 
 def leaves_a_gap(problem: Problem, time: int) -> bool:
     """Whether a plan in some number of chunks that is sensible may take much less than this."""
-    near = problem.task.near
-    if time <= problem.task.ideal * near + ROUNDED:
+    task, least = problem.task, "floor" if problem.task.is_symmetric else "bound"
+    quick = task.ideal if any(problem.free) else task.floor or task.almost
+    if time <= quick * task.near + ROUNDED:
         return False
     tasks = (option.problem.task for option in reversed(options(problem)))
-    least = "floor" if problem.task.is_symmetric else "bound"
-    return any(time > getattr(task, least) * near + ROUNDED for task in tasks)
+    return any(time > getattr(cut, least) * task.near + ROUNDED for cut in tasks)
 
 
 def _options(problem: Problem) -> Iterator[Option]:

@@ -12,7 +12,7 @@ from weft.clock import check_clock
 from weft.errors import InputError, PlannerError, UnreachableError, WeftError
 from weft.judge import verify
 from weft.planners.attempts import Attempt
-from weft.planners.chunking import is_cut_of
+from weft.planners.chunking import is_cut_of, leaves_a_gap
 from weft.planners.listed import Listed, timed
 from weft.planners.planner import PLANNERS, Planner, guarded
 from weft.planners.problem import Problem
@@ -41,8 +41,11 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         [planner for planner in planners if not planner.seeded and planner.beside == beside]
         for beside in (False, True)
     )
+    if _is_quick_by_symmetry(problem) and trials == 1:  # then it may be all that is needed
+        early = [planner for planner in planners if planner.name == "symmetric"] + early
+        seeded = [planner for planner in seeded if planner not in early]
     known = _run(problem, early)
-    if known is not None and problem.is_auto:
+    if known is not None and problem.is_auto and leaves_a_gap(problem, known.time):
         seeded, late = (
             [one for one in some if all(first.rivals(problem, known, one) for first in early)]
             for some in (seeded, late)
@@ -68,6 +71,11 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     if best is None:
         raise InputError(f"method {problem.method} finds no plan; use auto")
     return best
+
+
+def _is_quick_by_symmetry(problem: Problem) -> bool:
+    """Whether the plan of one NPU's chunks is made at once: their number is given."""
+    return problem.task.is_symmetric and not any(problem.free) and not problem.topology.copying
 
 
 def best_alone(problem: Problem) -> Algorithm:

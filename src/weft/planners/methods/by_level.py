@@ -50,8 +50,9 @@ class ByLevel(Planner):
     beside = judged = seeded = False
 
     def fits(self, problem: Problem) -> str | None:
-        kinds = problem.kinds
-        if len(kinds) == 1 and kinds <= set(KINDS) and _are_alike(problem) and _scene(problem):
+        kinds, alike = problem.kinds, problem.topology.switches > 0 or _is_regular(problem)
+        known = len(kinds) == 1 and kinds <= set(KINDS) and _are_alike(problem)
+        if known and alike and _scene(problem):
             return None
         return f"plans {', '.join(KINDS)} in which lines of NPUs are joined directly or in rings"
 
@@ -96,6 +97,15 @@ def _are_alike(problem: Problem) -> bool:
         demand.parts is None and replace(demand, group=first.group) == first
         for demand in problem.demands
     )
+
+
+def _is_regular(problem: Problem) -> bool:
+    """Whether members have as many neighbours: else lines at some edge are no rings."""
+    network = problem.topology
+    joined = np.unique(network.src * np.int64(network.nodes) + network.dst)
+    neighbours = np.bincount(joined // network.nodes, minlength=network.nodes)[network.members]
+    everybody = len(problem.demands) == 1 and problem.demand.ranks == len(network.members)
+    return not everybody or int(neighbours.min()) == int(neighbours.max())
 
 
 def _scene(problem: Problem) -> Scene | None:
