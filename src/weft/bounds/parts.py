@@ -169,6 +169,24 @@ def _around(partition: Partition, classes: ChunkClasses) -> Iterator[NDArray[np.
     yield from (label != part for part in out[int(len(takers) == 1 and out[0] in takers) :][:1])
 
 
+def narrowest(
+    topology: Topology,
+    src: NDArray[np.int32],
+    dst: NDArray[np.int32],
+    amount: NDArray[np.int64],
+) -> Iterator[NDArray[np.bool_]]:
+    """Nodes that bytes must leave: of each partition the part with most to send for its bandwidth,
+    and all nodes but the part with most to receive.
+    """
+    for partition in _partitions(topology):
+        out, into = partition.label[src], partition.label[dst]
+        crosses = out != into
+        for ends, rate in ((out, partition.rate_out), (into, partition.rate_in)):
+            load = np.bincount(ends[crosses], amount[crosses], partition.count)
+            part = partition.label == int((load / np.maximum(rate, 1)).argmax())
+            yield part if ends is out else ~part
+
+
 def _partitions(topology: Topology) -> list[Partition]:
     """Those of a network; found once."""
     if topology not in _PARTITIONS:
