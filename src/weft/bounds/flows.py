@@ -58,9 +58,7 @@ def flow_bound(
     return Bound(time, "flow", ideal)
 
 
-def quick_flow_bound(
-    topology: Topology, classes: ChunkClasses, cost: CostModel
-) -> tuple[int, int]:
+def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> tuple[int, int]:
     """What cheap lengths prove where every chunk has one holder and one taker, in picoseconds.
 
     For whole chunks, and for any chunking.

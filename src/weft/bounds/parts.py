@@ -175,8 +175,9 @@ def narrowest(
     dst: NDArray[np.int32],
     amount: NDArray[np.int64],
 ) -> Iterator[NDArray[np.bool_]]:
-    """Nodes that bytes must leave: of each partition the part with most to send for its bandwidth,
-    and all nodes but the part with most to receive.
+    """Nodes that bytes must leave, two sets of each partition.
+
+    The part with most to send for its bandwidth, and all but the part with most to receive.
     """
     for partition in _partitions(topology):
         out, into = partition.label[src], partition.label[dst]

@@ -83,8 +83,10 @@ class Task:
 
     @cached_property
     def near(self) -> float:
-        """Plans that take no longer than so many times a bound are as good as it: less is lost
-        than planning costs."""
+        """Plans that take no longer than so many times a bound are as good as it.
+
+        Less is lost than planning costs.
+        """
         pairs = sum(demand.ranks**2 for demand in self.demands)
         return _NEAR if pairs <= _FEW_PAIRS else _NEAR_ENOUGH
 

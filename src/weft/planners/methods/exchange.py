@@ -1,7 +1,7 @@
 """All-to-All behind switches: everybody sends in the same order, straight or level by level.
 
 NPUs in a box that want something in other boxes can hand it to the one that has the taker's place
-there: from it the way may be shorter, as on rails. Rows are placed one after the other.
+there: from it the way may be shorter, as on rails. Links serve first come first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weft.algorithm import Algorithm
-from weft.engine import placed
+from weft.engine import simulate
 from weft.planners.chunking import leaves_a_gap
+from weft.planners.methods.steiner import Steiner
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.planners.sends import Sends, in_steps
@@ -23,7 +24,9 @@ from weft.topology.levels import levels_of
 _COUNTS = (1, 2, 4, 8, 16)  # links that take turns like powers of two
 _MOST_ROWS = 1 << 17  # over which a plan in more chunks is not tried
 _WORTH = 1.001  # more chunks must gain at least this much
-_SURE = 1.05  # so near to the ideal nobody finds much that is better
+# What takes no longer than this over the ideal is as good as what Steiner trees find for many
+# NPUs, and other planners for very many.
+_SURE, _MANY_NPUS, _VERY_MANY_NPUS = 1.05, 32, 128
 
 
 class Exchange(Planner):
@@ -35,18 +38,19 @@ class Exchange(Planner):
     beside = judged = seeded = False
 
     def fits(self, problem: Problem) -> str | None:
-        demand = problem.demand
-        known = problem.kinds == {"all-to-all"} and len(problem.demands) == 1
-        if known and demand.parts is None and demand.ranks > 1 and problem.topology.switches:
+        network, demand = problem.topology, problem.demand
+        known = demand.kind == "all-to-all" and len(problem.demands) == 1
+        behind = (np.maximum(network.src, network.dst) >= network.npus).all()
+        if known and behind and demand.parts is None and demand.ranks > 1:
             return None
-        return "plans all-to-all of NPUs behind switches"
+        return "plans all-to-all of NPUs that only switches join"
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:
-        """Others take long, and find little that is better than what is near to the ideal."""
-        if best.provenance.get("method") != self.name:
+        """Others take long where there are many pairs, Steiner trees most of all."""
+        if best.provenance.get("method") != self.name or other.judged or not other.seeded:
             return True
-        is_own = other.seeded and not other.judged
-        return not is_own or best.time > problem.task.ideal * _SURE
+        many = _MANY_NPUS if isinstance(other, Steiner) else _VERY_MANY_NPUS
+        return problem.demand.ranks < many or best.time > problem.task.ideal * _SURE
 
     def plan(self, problem: Problem) -> Algorithm:
         problem.planning(self.name, problem.demand.chunk_count)
@@ -118,8 +122,7 @@ class _Ways:
             ends = self.grid.npus[here[moves]], self.grid.npus[there[moves]]
             sends.append(Sends.of(first, moves, *ends, False))
         sent, _ = in_steps(Exchange.name, problem.demands, [Sends.together(sends)])
-        earliest = np.zeros(len(sent.transfers), dtype=np.int64)
-        return placed(sent, problem.topology, problem.cost, earliest)
+        return simulate(sent, problem.topology, problem.cost).timed()
 
     def _away(self, level: int) -> Places:
         """How far each chunk has to go along a level."""
