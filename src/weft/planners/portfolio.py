@@ -90,7 +90,7 @@ def best_alone(problem: Problem) -> Algorithm:
 def _candidates(problem: Problem) -> list[Planner]:
     """All planners; or the only one to be used, which may serve several collectives one by one."""
     if problem.is_auto:
-        return list(PLANNERS.values())
+        return sorted(PLANNERS.values(), key=lambda planner: planner.turn(problem))
     only = PLANNERS.find(problem.method)
     each = len(problem.demands) > 1 and not only.beside and only.name != "overlay"
     return [only, PLANNERS["overlay"]] if each else [only]

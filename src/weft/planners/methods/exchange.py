@@ -24,6 +24,7 @@ from weft.topology.levels import levels_of
 _COUNTS = (1, 2, 4, 8, 16)  # links that take turns like powers of two
 _MOST_ROWS = 1 << 17  # over which a plan in more chunks is not tried
 _WORTH = 1.001  # more chunks must gain at least this much
+_HOPELESS = 2  # what takes so many times the ideal lacks something else than chunks
 # What takes no longer than this over the ideal is as good as what Steiner trees find for many
 # NPUs, and other planners for very many.
 _SURE, _MANY_NPUS, _VERY_MANY_NPUS = 1.05, 32, 128
@@ -40,10 +41,15 @@ class Exchange(Planner):
     def fits(self, problem: Problem) -> str | None:
         network, demand = problem.topology, problem.demand
         known = demand.kind == "all-to-all" and len(problem.demands) == 1
-        behind = (np.maximum(network.src, network.dst) >= network.npus).all()
-        if known and behind and demand.parts is None and demand.ranks > 1:
+        behind = network.src[network.dst >= network.npus]  # a switch
+        if (
+            known
+            and demand.parts is None
+            and demand.ranks > 1
+            and np.isin(demand.group, behind).all()
+        ):
             return None
-        return "plans all-to-all of NPUs that only switches join"
+        return "plans all-to-all of NPUs behind switches"
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:
         """Others take long where there are many pairs, Steiner trees most of all."""
@@ -72,7 +78,7 @@ class Exchange(Planner):
             made = self.plan(problem.cut([cut]))
             gains = found is None or made.time * _WORTH < found.time
             found = made if found is None or made.time < found.time else found
-            if not gains:
+            if not gains or made.time > problem.task.ideal * _HOPELESS:
                 break
         return found
 
