@@ -12,6 +12,7 @@ from weft.errors import InputError
 from weft.units import format_size
 
 _TABLE_BYTES_A_ROW = 120  # seven columns, and as much again while they are made and judged
+_LITTLE = 1 << 20  # bytes that a process which runs always gets
 _ROOT = Path("/")
 _LIMITS = ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData"))
 
@@ -121,6 +122,8 @@ def _kibibytes(path: str) -> dict[str, int]:
 
 def check_fits(what: str, needed: int) -> None:
     """Raise, before it begins, if `what` needs more bytes than there are."""
+    if needed <= _LITTLE:
+        return
     free = available()
     if needed > free:
         raise InputError(

@@ -23,7 +23,7 @@ from weft.cost import CostModel
 from weft.topology.model import Topology
 from weft.units import NEVER
 
-__all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound", "quick_ideal"]
+__all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound", "quick_bounds"]
 
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
@@ -32,6 +32,7 @@ _FLOW_BUDGET = 60_000_000
 _MESSAGE_BUDGET = 2_000_000
 _QUICK_BUDGET = 10_000
 _FEW = 64  # chunks, of which one may be what takes longest
+_MET = 1 - 1e-6  # of a time: chunks differ by some bytes, and what is left is not worth a search
 
 _MOST_LISTED = 1 << 20  # chunks of one collective, where there is a bound without a table
 
@@ -45,9 +46,9 @@ def lower_bound(
     ----------
     enough
         A time in picoseconds, usually that of an algorithm: a bound that reaches it proves the
-        algorithm optimal, and the search stops.
+        algorithm optimal, and the search stops; also if only one part in a million is missing.
     """
-    topology = _within_reach(topology, chunks)
+    topology, enough = _within_reach(topology, chunks), int(enough * _MET)
     classes = ChunkClasses.of(chunks)
     bound = NONE
     node_budget = max(_NODE_BUDGET, topology.links + topology.nodes)  # one NPU's distances
@@ -79,7 +80,7 @@ def demand_bound(
     bound = NONE
     for proof in symmetric_bounds(topology, demand, cost, enough):
         bound = bound.stronger(proof)
-    if bound.time >= enough or demand.chunk_count > _MOST_LISTED:
+    if bound.time >= enough * _MET or demand.chunk_count > _MOST_LISTED:
         return bound
     return bound.stronger(lower_bound(topology, demand.chunks, cost, enough=enough))
 
@@ -91,27 +92,27 @@ def quick_bound(
 
     With `chunk_bytes`, every chunk is taken for that long.
     """
+    return quick_bounds(topology, chunks, cost, chunk_bytes)[0]
+
+
+def quick_bounds(
+    topology: Topology, chunks: Chunks, cost: CostModel, chunk_bytes: int | None = None
+) -> tuple[int, int]:
+    """The same, and one for any chunking of the same bytes."""
     classes = ChunkClasses.of(chunks)
     if chunk_bytes is not None:
         classes = classes.resized(chunk_bytes)
-    return max(
-        node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET).time,
-        region_bound(topology, classes, cost).time,
-        postal_bound(topology, classes, cost).time if classes.count.sum() <= _FEW else 0,
-        # Without switches messages say little more than single NPUs do.
-        quick_message_bound(topology, classes, cost) if topology.switches else 0,
-        quick_flow_bound(topology, classes, cost),
-    )
-
-
-def quick_ideal(topology: Topology, chunks: Chunks, cost: CostModel) -> int:
-    """The same for any chunking of the same bytes."""
-    classes = ChunkClasses.of(chunks)
-    return max(
-        node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET).ideal,
-        region_bound(topology, classes, cost).ideal,
-        quick_message_bound(topology, classes, cost) if topology.switches else 0,
-    )
+    proofs = [
+        node_bound(topology, classes, cost, NEVER, _QUICK_BUDGET),
+        region_bound(topology, classes, cost),
+    ]
+    whole, ideal = quick_flow_bound(topology, classes, cost)
+    if classes.count.sum() <= _FEW:
+        whole = max(whole, postal_bound(topology, classes, cost).time)
+    if topology.switches:  # without them messages say little more than single NPUs do
+        ideal = max(ideal, quick_message_bound(topology, classes, cost))
+    ideal = max(ideal, *(proof.ideal for proof in proofs))
+    return max(whole, ideal, *(proof.time for proof in proofs)), ideal
 
 
 def _within_reach(topology: Topology, chunks: Chunks) -> Topology:

@@ -17,6 +17,7 @@ from weft import _core
 from weft.bounds.bound import NONE, Bound
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.lengths import Carriers, Lengths, Price, whole_lengths
+from weft.bounds.parts import narrowest
 from weft.bounds.sweeps import best_sweep
 from weft.cost import CostModel
 from weft.ragged import offsets_of
@@ -57,12 +58,15 @@ def flow_bound(
     return Bound(time, "flow", ideal)
 
 
-def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> int:
-    """What cheap lengths prove where every chunk has one holder and one taker, in picoseconds."""
+def quick_flow_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> tuple[int, int]:
+    """What cheap lengths prove where every chunk has one holder and one taker, in picoseconds.
+
+    For whole chunks, and for any chunking.
+    """
     if not (classes.are_pairs and _worth_searching(classes)):
-        return 0
+        return 0, 0
     flows = Flows.of(topology, classes, cost)
-    return 0 if flows.none else flows.prove(*flows.candidate(landmarks=6))[0]
+    return (0, 0) if flows.none else flows.prove(*flows.candidate(landmarks=6))
 
 
 def _worth_searching(classes: ChunkClasses) -> bool:
@@ -168,14 +172,16 @@ class Flows:
 
         All links alike in time; or 1 on the links of a cut, where only what crosses it counts.
         """
-        alike = whole_lengths(1 / self.capacity)
-        total = self.total(alike)
-        below = best_sweep(self.topology, self.capacity, self.src, self.dst, self.amount, landmarks)
-        cut = (below[self.topology.src] & ~below[self.topology.dst]).astype(np.int64)
-        crossing = float(self.amount[below[self.src] & ~below[self.dst]].sum())
-        if crossing * float(alike @ self.capacity) > total * float(cut @ self.capacity):
-            return cut, crossing
-        return alike, total
+        network, ends = self.topology, (self.src, self.dst, self.amount)
+        lengths = whole_lengths(1 / self.capacity)
+        total = self.total(lengths)
+        sweep = best_sweep(network, self.capacity, *ends, landmarks)
+        for below in (sweep, *(narrowest(network, *ends) if network.switches else ())):
+            cut = (below[network.src] & ~below[network.dst]).astype(np.int64)
+            crossing = float(self.amount[below[self.src] & ~below[self.dst]].sum())
+            if crossing * float(lengths @ self.capacity) > total * float(cut @ self.capacity):
+                lengths, total = cut, crossing
+        return lengths, total
 
     def polished(self, lengths: Lengths, loads: Price, goal: float, steps: int) -> Lengths:
         """Lengths a little better yet, by steps along the loads of all routings so far.

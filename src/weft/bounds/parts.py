@@ -23,6 +23,7 @@ _MOST_NPUS = 1024  # a number is kept for each two of them
 _QUICK_BUDGET = 200_000  # link visits
 _MOST_PARTITIONS = 2  # that are looked at closely
 _MOST_PLACES = 4  # with whole chunks
+_MANY_NPUS, _APART = 32, 0.52  # of the load of single NPUs, at which parts tell more
 _SAMPLES = 12  # of sizes
 _MOST_KEPT = 64  # collectives of a network
 
@@ -139,16 +140,27 @@ def _places(topology: Topology, classes: ChunkClasses, budget: int) -> Iterator[
     visits = topology.npus * (topology.links + topology.nodes)
     if topology.npus > _MOST_NPUS or visits > budget or len(classes) == 0 or classes.are_pairs:
         return
-    for partition in _tightest(_partitions(topology), classes):
+    partitions = _partitions(topology)
+    if not topology.switches and topology.npus >= _MANY_NPUS:
+        parts = [each for each in partitions if 3 * each.count <= topology.npus]  # not only pairs
+        most = max((_load(each, classes) for each in parts), default=0.0)
+        if most < _load(partitions[0], classes) * _APART:
+            return  # as on meshes and tori: single NPUs say as much
+    for partition in _tightest(partitions, classes):
         if not partition.single:
             yield Place(partition)
         yield from map(Place, _around(partition, classes))
 
 
+def _load(partition: Partition, classes: ChunkClasses) -> float:
+    """What must get into parts, for their bandwidth."""
+    return messages_needed(partition, classes)[1] / max(float(partition.rate_in.sum()), 1.0)
+
+
 def _tightest(partitions: list[Partition], classes: ChunkClasses) -> list[Partition]:
     """The single NPUs, those with the most to move for their bandwidth, and the coarsest."""
     ones, *others = partitions
-    load = [messages_needed(each, classes)[1] / max(each.rate_in.sum(), 1.0) for each in others]
+    load = [_load(each, classes) for each in others]
     fullest = sorted(range(len(others)), key=lambda number: -load[number])
     coarsest = sorted(range(len(others)), key=lambda number: others[number].count)
     taken = sorted({*fullest[:_MOST_PARTITIONS], *coarsest[:_MOST_PARTITIONS]})
@@ -167,6 +179,25 @@ def _around(partition: Partition, classes: ChunkClasses) -> Iterator[NDArray[np.
     rooted = len(holders) == 1  # nothing comes into its part
     yield from (label == part for part in into[int(rooted and into[0] in holders) :][:1])
     yield from (label != part for part in out[int(len(takers) == 1 and out[0] in takers) :][:1])
+
+
+def narrowest(
+    topology: Topology,
+    src: NDArray[np.int32],
+    dst: NDArray[np.int32],
+    amount: NDArray[np.int64],
+) -> Iterator[NDArray[np.bool_]]:
+    """Nodes that bytes must leave, two sets of each partition.
+
+    The part with most to send for its bandwidth, and all but the part with most to receive.
+    """
+    for partition in _partitions(topology):
+        out, into = partition.label[src], partition.label[dst]
+        crosses = out != into
+        for ends, rate in ((out, partition.rate_out), (into, partition.rate_in)):
+            load = np.bincount(ends[crosses], amount[crosses], partition.count)
+            part = partition.label == int((load / np.maximum(rate, 1)).argmax())
+            yield part if ends is out else ~part
 
 
 def _partitions(topology: Topology) -> list[Partition]:

@@ -29,6 +29,7 @@ _MOST_ROWS, _MOST_ROWS_BEHIND_SWITCHES = 1 << 20, 1 << 17
 _CHUNKS_AT_A_SWITCH = 4
 _ENOUGH = 1.002
 WORTH = 1.005  # more chunks must gain at least this much
+_HOPELESS = 1.5  # the most promising number of chunks takes so much longer than what is known
 # Counts in a row that may fail to; more, as long as little work is done.
 _PATIENCE, _MORE_PATIENCE, _LITTLE_WORK = 2, 4, 1 << 15
 
@@ -88,12 +89,12 @@ def rooted_cuts(problem: Problem) -> tuple[list[Problem], int]:
 
 def leaves_a_gap(problem: Problem, time: int) -> bool:
     """Whether a plan in some number of chunks that is sensible may take much less than this."""
-    near = problem.task.near
-    if time <= problem.task.ideal * near + ROUNDED:
+    task, least = problem.task, "floor" if problem.task.is_symmetric else "bound"
+    quick = task.ideal if any(problem.free) else task.floor or task.almost
+    if time <= quick * task.near + ROUNDED:
         return False
     tasks = (option.problem.task for option in reversed(options(problem)))
-    least = "floor" if problem.task.is_symmetric else "bound"
-    return any(time > getattr(task, least) * near + ROUNDED for task in tasks)
+    return any(time > getattr(cut, least) * task.near + ROUNDED for cut in tasks)
 
 
 def _options(problem: Problem) -> Iterator[Option]:
@@ -137,6 +138,8 @@ def climb(
     first = next(i for i, option in enumerate(tried) if option.forecast <= promising)
     search = _Climb(tried, plan, NEVER if known is None else known.time)
     search.try_one(tried[first])
+    if known is not None and search.best is not None and search.best.time > known.time * _HOPELESS:
+        return search.best
     search.along(range(first + 1, len(tried)))
     search.along(range(first - 1, -1, -1))
     return search.best

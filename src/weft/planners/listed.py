@@ -143,6 +143,16 @@ def scatter_and_gather(problem: Problem, spread: Spread) -> list[Schedule]:
     return [backwards(problem, _as(problem, "reduce-scatter"), spread), gather]
 
 
+def halves_floor(problem: Problem) -> int:
+    """Picoseconds that no All-Reduce in two halves can beat: those of its All-Gather, at least."""
+    memo = problem.task.memo
+    if "halves" not in memo:
+        gather = quick_bound(problem.topology, _as(problem, "all-gather"), problem.cost)
+        memo["halves"] = 2 * gather if problem.topology.reverse_links is not None else gather
+    floor: int = memo["halves"]
+    return max(floor, problem.bound)
+
+
 def _as(problem: Problem, kind: str) -> Chunks:
     """The same buffers, cut the same way, in another pattern."""
     return Chunks.concatenate([replace(demand, kind=kind).chunks for demand in problem.demands])

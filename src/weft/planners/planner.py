@@ -85,6 +85,10 @@ class Planner(ABC):
             Some chunk has no path to where it must go.
         """
 
+    def turn(self, problem: Problem) -> int:  # noqa: ARG002 - for those to whom it matters
+        """When it is asked: by its rank, unless another order saves work."""
+        return self.rank
+
     def floor(self, problem: Problem) -> int:
         """Picoseconds that no plan of this planner can beat; by default what none at all can."""
         return problem.bound

@@ -12,7 +12,7 @@ from weft.clock import check_clock
 from weft.errors import InputError, PlannerError, UnreachableError, WeftError
 from weft.judge import verify
 from weft.planners.attempts import Attempt
-from weft.planners.chunking import is_cut_of
+from weft.planners.chunking import is_cut_of, leaves_a_gap
 from weft.planners.listed import Listed, timed
 from weft.planners.planner import PLANNERS, Planner, guarded
 from weft.planners.problem import Problem
@@ -41,7 +41,7 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     seeded = [planner for planner in planners if planner.seeded and planner not in early]
     late = [planner for planner in planners if not planner.seeded and planner not in early]
     known = _run(problem, early)
-    if known is not None and problem.is_auto:
+    if known is not None and problem.is_auto and leaves_a_gap(problem, known.time):
         seeded, late = (
             [one for one in some if _is_rival(problem, known, early, one)]
             for some in (seeded, late)
@@ -93,7 +93,7 @@ def best_alone(problem: Problem) -> Algorithm:
 def _candidates(problem: Problem) -> list[Planner]:
     """All planners; or the only one to be used, which may serve several collectives one by one."""
     if problem.is_auto:
-        return list(PLANNERS.values())
+        return sorted(PLANNERS.values(), key=lambda planner: planner.turn(problem))
     only = PLANNERS.find(problem.method)
     each = len(problem.demands) > 1 and not only.beside and only.name != "overlay"
     return [only, PLANNERS["overlay"]] if each else [only]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft import _core
-from weft.bounds import quick_bound, quick_ideal
+from weft.bounds import quick_bound, quick_bounds
 from weft.clock import fits_clock
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -44,7 +44,16 @@ class Task:
     @cached_property
     def goal(self) -> int:
         """A time that no plan with slots for the largest chunk can beat: where kernels stop."""
+        if int(self.chunks.bytes.min(initial=0)) == self.chunks.largest:
+            return self._quick[0]
         return quick_bound(self.topology, self.chunks, self.cost, self.chunks.largest)
+
+    @property
+    def almost(self) -> float:
+        """A time that no plan can beat by more than rounding: the goal, for the smallest chunk."""
+        if self.is_too_large_for_tables or len(self.chunks) == 0:
+            return 0
+        return self.goal * int(self.chunks.bytes.min()) / self.chunks.largest
 
     @cached_property
     def floor(self) -> int:
@@ -58,16 +67,19 @@ class Task:
         """A time that no algorithm with these chunks can beat, found cheaply."""
         if self.is_too_large_for_tables:
             return self.floor
-        alike = int(self.chunks.bytes.min(initial=0)) == self.chunks.largest
-        quick = self.goal if alike else quick_bound(self.topology, self.chunks, self.cost)
-        return max(self.floor, quick)
+        return max(self.floor, self._quick[0])
 
     @cached_property
     def ideal(self) -> int:
         """A time that no algorithm can beat, in whatever chunks; 0 if that is not cheap to find."""
         if self.is_too_large_for_tables:
             return 0
-        return quick_ideal(self.topology, self.chunks, self.cost)
+        return self._quick[1]
+
+    @cached_property
+    def _quick(self) -> tuple[int, int]:
+        """Cheap bounds: for these chunks, and for any."""
+        return quick_bounds(self.topology, self.chunks, self.cost)
 
     @cached_property
     def near(self) -> float:

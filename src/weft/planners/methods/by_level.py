@@ -64,7 +64,8 @@ class ByLevel(Planner):
             return f"plans {', '.join(KINDS)}, of one group or of several alike"
         if sum(demand.ranks**2 for demand in problem.demands) > _MOST_ROWS:
             return f"plans groups of up to {math.isqrt(_MOST_ROWS)} NPUs"
-        if _scene(problem) is None:
+        regular = problem.topology.switches > 0 or _is_regular(problem)
+        if not regular or _scene(problem) is None:
             return "plans groups in which lines of NPUs are joined directly or in rings"
         return None
 
@@ -111,6 +112,15 @@ def _are_alike(problem: Problem) -> bool:
         demand.parts is None and replace(demand, group=first.group) == first
         for demand in problem.demands
     )
+
+
+def _is_regular(problem: Problem) -> bool:
+    """Whether members have as many neighbours: else lines at some edge are no rings."""
+    network = problem.topology
+    joined = np.unique(network.src * np.int64(network.nodes) + network.dst)
+    neighbours = np.bincount(joined // network.nodes, minlength=network.nodes)[network.members]
+    everybody = len(problem.demands) == 1 and problem.demand.ranks == len(network.members)
+    return not everybody or int(neighbours.min()) == int(neighbours.max())
 
 
 def _scene(problem: Problem) -> Scene | None:

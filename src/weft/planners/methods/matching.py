@@ -5,7 +5,15 @@ from __future__ import annotations
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
-from weft.planners.listed import Listed, backwards, goal_of, planned, pushed, scatter_and_gather
+from weft.planners.listed import (
+    Listed,
+    backwards,
+    goal_of,
+    halves_floor,
+    planned,
+    pushed,
+    scatter_and_gather,
+)
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import TIGHT, Schedule
@@ -25,10 +33,15 @@ class Matching(Listed):
             return None
         return "cannot plan sums for several takers, or sums beside copies"
 
+    def floor(self, problem: Problem) -> int:
+        return halves_floor(problem) if _in_shares(problem) else problem.bound
+
     def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
         """Not where unicast and Steiner trees do better: pairs, and chunks of many sizes."""
         task = problem.task
-        return not task.is_paired and task.is_even and super().is_worth_trying(problem, best)
+        may_win = best is None or self.floor(problem) < best.time
+        worth = not task.is_paired and task.is_even and may_win
+        return worth and super().is_worth_trying(problem, best)
 
     def schedules(self, problem: Problem) -> list[Schedule]:
         if _in_shares(problem):

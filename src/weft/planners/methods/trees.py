@@ -5,7 +5,17 @@ from __future__ import annotations
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
-from weft.planners.listed import Listed, backwards, goal_of, has_one_root, mirrored, planned, pushed
+from weft.planners.chunking import options
+from weft.planners.listed import (
+    Listed,
+    backwards,
+    goal_of,
+    halves_floor,
+    has_one_root,
+    mirrored,
+    planned,
+    pushed,
+)
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
@@ -13,6 +23,11 @@ from weft.topology.model import Topology
 
 # Tried where others leave more than this to the goal: of an All-Reduce, and of a Broadcast.
 _CLOSE, _CLOSE_FROM_A_ROOT = 1.01, 1.02
+# Of more NPUs, two numbers of chunks are looked at, and then the least that is this near the best.
+_FEW_NPUS, _LOOKS, _ENOUGH = 64, 2, 1.002
+_MANY_ROWS = 1 << 19  # take long to push together, and gain little
+# How much longer two halves must take for trees to come before them.
+_UNEVEN, _BEFORE_HALVES = 1.15, 49
 
 
 class Trees(Listed):
@@ -25,6 +40,32 @@ class Trees(Listed):
     name = "trees"
     summary = "many trees packed together, for All-Reduce, Broadcast and Reduce"
     rank = 60
+
+    def turn(self, problem: Problem) -> int:
+        """First where All-Reduce in two halves is sure to take much longer than it must."""
+        network = problem.topology
+        if not _is_all_reduce(problem) or network.switches or network.npus <= _FEW_NPUS:
+            return self.rank
+        if problem.task.is_symmetric or problem.task.is_too_large_for_tables:
+            return self.rank
+        uneven = halves_floor(problem) > problem.bound * _UNEVEN
+        return _BEFORE_HALVES if uneven else self.rank
+
+    def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
+        """Of many NPUs: a look at few chunks tells how many are enough."""
+        tried = options(problem)
+        if problem.topology.npus <= _FEW_NPUS or len(tried) <= _LOOKS or not problem.is_auto:
+            return super().search(problem, best)
+        if not all(self.is_worth_trying(option.problem, best) for option in tried[-1:]):
+            return None
+        one, other = (option.problem for option in tried[:_LOOKS])
+        times = [_planned(cut, cut.topology, cut.chunks).time for cut in (one, other)]
+        # What a plan takes falls with the size of chunks, to what it takes without filling up.
+        pieces = [option.problem.demand.chunk_count for option in tried]
+        slope = (times[0] - times[1]) / (1 / pieces[0] - 1 / pieces[1])
+        hoped = [times[1] + slope * (1 / count - 1 / pieces[1]) for count in pieces]
+        enough = next(i for i, time in enumerate(hoped) if time <= min(hoped) * _ENOUGH)
+        return self.plan(tried[enough].problem)
 
     def fits(self, problem: Problem) -> str | None:
         if _is_all_reduce(problem) or has_one_root(_spread_chunks(problem)):
@@ -53,9 +94,15 @@ def _spread_chunks(problem: Problem) -> Chunks:
 
 def _packed(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     """Trees that join all ends of the chunks: from their one holder, or of an All-Reduce."""
+    schedule = _planned(problem, topology, chunks)
+    if len(schedule.chunk) > _MANY_ROWS:
+        return schedule
+    return pushed(problem, topology, schedule, chunks.largest)
+
+
+def _planned(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     slot, goal = chunks.largest, goal_of(problem, topology, chunks)
-    schedule = planned(problem, "trees", _core.trees, topology, chunks, goal=goal, slot=slot)
-    return pushed(problem, topology, schedule, slot)
+    return planned(problem, "trees", _core.trees, topology, chunks, goal=goal, slot=slot)
 
 
 add(Trees())
