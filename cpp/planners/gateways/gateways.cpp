@@ -1,9 +1,7 @@
 #include "planners/gateways/gateways.h"
 
 #include <algorithm>
-#include <array>
 
-#include "base/parallel.h"
 #include "planners/gateways/choice.h"
 #include "planners/tree_tasks.h"
 
@@ -15,7 +13,7 @@ constexpr double busy = 0.95;  // of the busiest link: what crosses a busier one
 // High: where gateways differ without need, messages fall out of step and wait for each other.
 constexpr double depth_price = 3;
 // How far apart the first and the last chunk are in priority, over the load of the busiest link.
-constexpr std::array eagerness = {0.003, 0.03};
+constexpr double eagerness = 0.003;
 
 std::vector<std::int32_t> hops_of(const Tree& tree) {
     auto all = tree.up;
@@ -189,19 +187,14 @@ Schedule plan_gateways(const Hops& hops, std::span<const HopTimes> times, const 
     else
         work.add(choose_all<Tree>(chooser, chunks.size(), goal, [&] { return chooser.choose(); }));
     if (work.tasks.size() == 0) return {};
-    search.progress.begin(work.tasks.size() * static_cast<std::int64_t>(eagerness.size()));
-    const auto tails = work.tasks.tails(times);
-    std::vector<Schedule> found(eagerness.size());
-    in_parallel(found.size(), search.threads, [&](std::size_t i) {
-        auto priority = tails;
-        const double apart = eagerness[i] * chooser.busiest();
-        for (std::size_t task = 0; task < priority.size(); ++task)
-            priority[task] -= static_cast<ps>(apart * work.turn[task]);
-        found[i] = list_schedule(hops, times, work.tasks, priority, search.progress);
-    });
+    search.progress.begin(work.tasks.size());
+    auto priority = work.tasks.tails(times);
+    const double apart = eagerness * chooser.busiest();
+    for (std::size_t task = 0; task < priority.size(); ++task)
+        priority[task] -= static_cast<ps>(apart * work.turn[task]);
+    Schedule schedule = list_schedule(hops, times, work.tasks, priority, search.progress);
     if (search.progress.cancelled) throw Cancelled();
-    return std::move(*std::min_element(found.begin(), found.end(),
-                                       [](auto& a, auto& b) { return a.time < b.time; }));
+    return schedule;
 }
 
 }  // namespace weft

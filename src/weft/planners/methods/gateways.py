@@ -142,7 +142,8 @@ def _climb(
         made = _planned(_cut(problem, count), way)
         if made is None:
             break
-        misses = 0 if own is None or made.time * _WORTH < own.time else misses + 1
+        # What twice as many chunks gain, four times as many gain half as much again.
+        misses = 0 if own is None or made.time * (2 * _WORTH - 1) < own.time else misses + 1
         own = made if own is None or made.time < own.time else own
         load = _busiest(made)
         if misses == _MISSES or own.time < load * _FULL:
