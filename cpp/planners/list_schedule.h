@@ -14,14 +14,15 @@ namespace weft {
 
 struct Task {
     std::int32_t hop, chunk, size;
-    bool reduce;
+    std::uint8_t reduce;
 };
 
 // Transfers to be scheduled, with who waits for whom.
 class Tasks {
   public:
     // Adds a transfer of `chunk`, which has size number `of_size`, over `hop`; returns its number.
-    std::int32_t add(std::int32_t hop, std::int32_t chunk, bool reduce, std::int32_t of_size) {
+    std::int32_t add(std::int32_t hop, std::int32_t chunk, std::uint8_t reduce,
+                     std::int32_t of_size) {
         tasks_.push_back({hop, chunk, of_size, reduce});
         waits_for_.push_back(0);
         first_edge_.push_back(-1);

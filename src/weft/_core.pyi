@@ -243,6 +243,11 @@ class TraceSplicer:
 
     def share(self, rank: int) -> TraceShare: ...
 
+def gateways(network: Network, cost: CostModel, chunks: Chunks, box: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], one_shot: bool, search: Search) -> tuple[Schedule, Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    The plan, and which place each row reads and writes: see ``cpp/planners/gateways/gateways.h``.
+    """
+
 class ViolationCode(enum.Enum):
     demand_npu = 0
 

@@ -105,7 +105,8 @@ def _contents(node, rank: int, nodes, result: Run) -> Counter:
     if own:
         return Counter({rank: 1})
     size, contents = values[0]
-    assert size == value(node, "comm_size")
+    # A copy of the rank's own data has no size: it is what is sent.
+    assert size == (value(node, "comm_size") if size or contents != Counter({rank: 1}) else 0)
     return contents
 
 

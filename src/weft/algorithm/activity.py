@@ -156,8 +156,9 @@ def _near(algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers:
         near = _ways_from(topology, npu)[near]
     elif topology.switches:
         routes = algorithm.routes
-        first = routes.links[routes.offsets[rows.route]]
-        last = routes.links[routes.offsets[rows.route + 1] - 1]
+        ends = routes.offsets[rows.route], routes.offsets[rows.route + 1] - 1
+        # What stays on its NPU crosses no link.
+        first, last = (routes.links[np.minimum(end, len(routes.links) - 1)] for end in ends)
         near = np.where(out, topology.dst[first], topology.src[last]).astype(np.int64)
     return np.where(rows.src == rows.dst, -1, near)
 

@@ -87,9 +87,9 @@ class Carriers:
         total, chunks
             All bytes, and all chunks, times the distance each has to go under `lengths`.
         """
-        if total <= 0:
-            return 0, 0
         used = np.flatnonzero(lengths)
+        if total <= 0 or len(used) == 0:  # what has no way at all has no length either
+            return 0, 0
         once, across = self._overheads(used)
         held, gap, weight = self.held[used], self.gap[used], lengths[used]
         opens = held + once

@@ -21,7 +21,7 @@ from weft.reachability import check_first_chunk
 from weft.threads import in_threads
 
 MAX_SEED = 2**63 - 1
-_EARLY = 30  # ranks of planners that know the structure of networks: they are asked first
+_EARLY = 35  # ranks of planners that know the structure of networks: they are asked first
 
 
 def solve(problem: Problem, trials: int = 1) -> Algorithm:

@@ -7,7 +7,7 @@ network is called, and what it declares, is not asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,14 +54,32 @@ def nested_parts(away: Numbers) -> list[Numbers]:
     """Ever larger parts, each a number for every NPU: all parts of one size, the last is one."""
     found: list[Numbers] = []
     last = 1
-    part = np.arange(len(away))
-    for near in _merges(away):
-        part = _joined(part, away <= near)
+    for part in _growing(away):
         size = np.bincount(part)
         if size[0] > last and (size == size[0]).all():
             found.append(part)
             last = int(size[0])
     return found if len(found) > 1 and last == len(away) else []
+
+
+def uneven_parts(topology: Topology, group: Sequence[int]) -> list[Numbers]:
+    """Ever larger parts of whatever sizes, neither single NPUs nor all in one.
+
+    Each is a number for every member, in ascending order of members.
+    """
+    members = np.array(sorted(group), dtype=np.int32)
+    if not 3 <= len(members) <= _MOST_NPUS:
+        return []
+    parts = _growing(distances_between(topology, members))
+    return [part for part in parts if 1 <= part.max() < len(part) - 1]
+
+
+def _growing(away: Numbers) -> Iterator[Numbers]:
+    """Parts joined by ever longer ways, up to one of all."""
+    part = np.arange(len(away))
+    for near in _merges(away):
+        part = _joined(part, away <= near)
+        yield part
 
 
 def _merges(away: Numbers) -> list[int]:

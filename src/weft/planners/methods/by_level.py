@@ -62,6 +62,8 @@ class ByLevel(Planner):
         kinds = problem.kinds
         if len(kinds) > 1 or not kinds <= set(KINDS) or not _are_alike(problem):
             return f"plans {', '.join(KINDS)}, of one group or of several alike"
+        if problem.topology.buffers and problem.cost.switching == "store-and-forward":
+            return "plans switches that can hold any chunk"
         if sum(demand.ranks**2 for demand in problem.demands) > _MOST_ROWS:
             return f"plans groups of up to {math.isqrt(_MOST_ROWS)} NPUs"
         regular = problem.topology.switches > 0 or _is_regular(problem)
