@@ -41,8 +41,9 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         [planner for planner in planners if not planner.seeded and planner.beside == beside]
         for beside in (False, True)
     )
-    if _is_quick_by_symmetry(problem) and trials == 1:  # then it may be all that is needed
+    if _is_quick_by_symmetry(problem):  # then it may be all that is needed
         early = [planner for planner in planners if planner.name == "symmetric"] + early
+    if trials == 1:
         seeded = [planner for planner in seeded if planner not in early]
     known = _run(problem, early)
     if known is not None and problem.is_auto and leaves_a_gap(problem, known.time):
