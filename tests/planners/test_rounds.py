@@ -235,6 +235,7 @@ def test_who_cannot_be_reached_is_named() -> None:
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     network = load_topology("mesh:16x16")
     monkeypatch.setattr(memory, "available", lambda: 1000)
+    monkeypatch.setattr(memory, "_LITTLE", 1000)
     with pytest.raises(InputError, match=r"all-gather on mesh:16x16 needs about .* of memory"):
         by_rounds(network, of_all(network))
 

@@ -165,3 +165,31 @@ def test_a_row_uses_the_links_around_it() -> None:
     ]
     assert all(verify(result.algorithm).ok for result in both)
     assert both[0].algorithm.time < 0.5 * both[1].algorithm.time
+
+
+def asked(result: weft.Result) -> list[str]:
+    """The planners that had a turn."""
+    return [attempt.method for attempt in result.tried if attempt.seconds > 0]
+
+
+@pytest.mark.parametrize("spec", ["h100:4", "leaf-spine:8x8x4", "dgx2:2"])
+def test_an_exchange_at_its_bound_ends_the_search(spec: str) -> None:
+    result = weft.synthesize(spec, "all-to-all", "64MiB")
+    assert result.verified
+    assert asked(result) == ["exchange"]
+    assert result.time <= 1.005 * result.bound.time
+
+
+def test_on_rails_small_messages_go_to_the_right_rail_first() -> None:
+    result = weft.synthesize("h100:2", "all-to-all", "4KiB")
+    straight = weft.synthesize("h100:2", "all-to-all", "4KiB", method="direct")
+    assert result.verified
+    assert result.time < 0.7 * straight.time
+
+
+@pytest.mark.parametrize("spec", ["mesh:5x5", "torus:3x3x3"])
+def test_a_plan_at_its_bound_ends_the_search(spec: str) -> None:
+    result = weft.synthesize(spec, "all-gather", "1GiB", chunks=1)
+    assert result.verified
+    assert set(asked(result)) <= {"symmetric", "rounds", "matching"}
+    assert result.time <= result.bound.time * (1 + 1e-6)
