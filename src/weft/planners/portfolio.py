@@ -37,11 +37,11 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     planners = _candidates(problem)
     _check(problem, planners)
     workers = min(problem.threads, trials)
-    early = [planner for planner in planners if planner.rank <= _EARLY]
+    early = [planner for planner in planners if problem.is_auto and planner.rank <= _EARLY]
     seeded = [planner for planner in planners if planner.seeded and planner not in early]
     late = [planner for planner in planners if not planner.seeded and planner not in early]
     known = _run(problem, early)
-    if known is not None and problem.is_auto and leaves_a_gap(problem, known.time):
+    if known is not None and leaves_a_gap(problem, known.time):
         seeded, late = (
             [one for one in some if _is_rival(problem, known, early, one)]
             for some in (seeded, late)
