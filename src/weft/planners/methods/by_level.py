@@ -75,9 +75,12 @@ class ByLevel(Planner):
         """Behind switches, where all NPUs see the same, nobody finds much that is better.
 
         Only where messages meet on links that they share, a plain ring may: it hardly uses them.
+        And where switches copy, others may use that.
         """
         scene = _scene(problem) if self.fits(problem) is None else None
-        alike = scene is not None and scene.is_even and problem.topology.switches > 0
+        network = problem.topology
+        plain = network.switches > 0 and not network.copying
+        alike = plain and scene is not None and scene.is_even
         many = _MANY <= problem.demand.ranks <= _MOST_MIXED
         hope = _HOPE if many else _CLOSE
         if scene is None or not alike or best.time > problem.task.ideal * hope:
