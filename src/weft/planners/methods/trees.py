@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Chunks
+from weft.cost import CostModel
 from weft.planners.chunking import options
 from weft.planners.listed import (
+    MOST_SEARCHED,
     Listed,
     backwards,
     goal_of,
@@ -15,17 +19,18 @@ from weft.planners.listed import (
     mirrored,
     planned,
     pushed,
+    timed,
 )
 from weft.planners.planner import add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
+from weft.topology.durations import held
 from weft.topology.model import Topology
 
 # Tried where others leave more than this to the goal: of an All-Reduce, and of a Broadcast.
 _CLOSE, _CLOSE_FROM_A_ROOT = 1.01, 1.02
 # Of more NPUs, two numbers of chunks are looked at, and then the least that is this near the best.
 _FEW_NPUS, _LOOKS, _ENOUGH = 64, 2, 1.002
-_MANY_ROWS = 1 << 19  # take long to push together, and gain little
 # How much longer two halves must take for trees to come before them.
 _UNEVEN, _BEFORE_HALVES = 1.15, 49
 
@@ -52,20 +57,32 @@ class Trees(Listed):
         return _BEFORE_HALVES if uneven else self.rank
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
-        """Of many NPUs: a look at few chunks tells how many are enough."""
+        """Of many NPUs: a look at few chunks tells about how many are enough.
+
+        Schedules are compared before they are pushed together, which takes as long as planning.
+        """
         tried = options(problem)
-        if problem.topology.npus <= _FEW_NPUS or len(tried) <= _LOOKS or not problem.is_auto:
+        many = problem.topology.npus > _FEW_NPUS and len(tried) > _LOOKS
+        if not (
+            many and _is_all_reduce(problem) and problem.is_auto and _is_slow(tried[0].problem)
+        ):
             return super().search(problem, best)
-        if not all(self.is_worth_trying(option.problem, best) for option in tried[-1:]):
+        large = best is not None and len(best) > MOST_SEARCHED
+        if large or not self.is_worth_trying(tried[-1].problem, best):
             return None
-        one, other = (option.problem for option in tried[:_LOOKS])
-        times = [_planned(cut, cut.topology, cut.chunks).time for cut in (one, other)]
-        # What a plan takes falls with the size of chunks, to what it takes without filling up.
-        pieces = [option.problem.demand.chunk_count for option in tried]
-        slope = (times[0] - times[1]) / (1 / pieces[0] - 1 / pieces[1])
-        hoped = [times[1] + slope * (1 / count - 1 / pieces[1]) for count in pieces]
-        enough = next(i for i, time in enumerate(hoped) if time <= min(hoped) * _ENOUGH)
-        return self.plan(tried[enough].problem)
+        found = dict[int, Schedule]()
+
+        def time(number: int) -> int:
+            if number not in found:
+                cut = tried[number].problem
+                found[number] = _planned(cut, cut.topology, cut.chunks)
+            return found[number].time
+
+        at = _promising([option.problem.demand.chunk_count for option in tried], time)
+        while (near := min(range(max(at - 1, 0), min(at + 2, len(tried))), key=time)) != at:
+            at = near
+        cut = tried[at].problem
+        return timed(cut, [pushed(cut, cut.topology, found[at], cut.chunks.largest)], self.name)
 
     def fits(self, problem: Problem) -> str | None:
         if _is_all_reduce(problem) or has_one_root(_spread_chunks(problem)):
@@ -83,6 +100,25 @@ class Trees(Listed):
         return [_packed(problem, problem.topology, problem.chunks)]
 
 
+def _is_slow(problem: Problem) -> bool:
+    """Whether it is the bytes of chunks that take long, not α: then more of them fill up sooner."""
+    network = problem.topology
+    return bool((held(network, CostModel(), problem.chunks.largest) > network.latency).all())
+
+
+def _promising(pieces: list[int], time: Callable[[int], int]) -> int:
+    """Which number of pieces is the least that should be about as good as the best.
+
+    What a plan takes falls with the size of chunks, to what it takes without filling up.
+    """
+    first, second = time(0), time(1)
+    slope = (first - second) / (1 / pieces[0] - 1 / pieces[1])
+    hoped = [slope / count for count in pieces]
+    rest = first - hoped[0]
+    enough = (rest + min(hoped)) * _ENOUGH
+    return next(i for i, fill in enumerate(hoped) if rest + fill <= enough)
+
+
 def _is_all_reduce(problem: Problem) -> bool:
     return len(problem.demands) == 1 and problem.demand.kind == "all-reduce"
 
@@ -94,10 +130,7 @@ def _spread_chunks(problem: Problem) -> Chunks:
 
 def _packed(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
     """Trees that join all ends of the chunks: from their one holder, or of an All-Reduce."""
-    schedule = _planned(problem, topology, chunks)
-    if len(schedule.chunk) > _MANY_ROWS:
-        return schedule
-    return pushed(problem, topology, schedule, chunks.largest)
+    return pushed(problem, topology, _planned(problem, topology, chunks), chunks.largest)
 
 
 def _planned(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
