@@ -36,9 +36,8 @@ void bind(nb::module_& module) {
         "compose",
         [](const std::vector<Lane>& lanes, std::int32_t resources, std::int32_t rule,
            Progress& progress) {
-            auto made = unlocked([&] { 
-                return compose(lanes, resources, static_cast<Rule>(rule), progress);
-            });
+            auto made = unlocked(
+                [&] { return compose(lanes, resources, static_cast<Rule>(rule), progress); });
             return std::tuple(give(std::move(made.ready)), give(std::move(made.start)), made.time);
         },
         "lanes"_a, "resources"_a, "rule"_a, "progress"_a,

@@ -34,8 +34,8 @@ struct Simulated {
 // in the order of the table. An NPU adds one after the other, in the order in which parts arrive.
 Simulated run_first_come(const Run& run);
 
-// Rows one after the other in the order of the table: each gets the first time from `earliest` on at
-// which it has nothing left to wait for and its links are free. Adding takes no time.
+// Rows one after the other in the order of the table: each gets the first time from `earliest` on
+// at which it has nothing left to wait for and its links are free. Adding takes no time.
 Simulated run_in_order(const Run& run, std::span<const ps> earliest);
 
 // Each link carries its rows in the order in which they are planned to start on it, and each NPU

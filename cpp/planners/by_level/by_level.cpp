@@ -92,8 +92,7 @@ class Graph {
                     // Share by share, so that the first go on early; an NPU's own come last.
                     const auto later = i / lane.pieces, piece = i % lane.pieces;
                     const auto away = (later + shares - 1) % shares;
-                    nodes_.push_back({number,
-                                      lane.type[step] + (back ? size - there : there) - 1,
+                    nodes_.push_back({number, lane.type[step] + (back ? size - there : there) - 1,
                                       (piece * shares + away) * size + distance,
                                       back ? -1 : static_cast<std::int32_t>(step)});
                 }
@@ -110,10 +109,9 @@ class Graph {
     std::int32_t add_lane(const Lane& lane, std::int32_t first) {
         const auto steps = lane.size.size();
         // Of what is complete before a step: by share, then by piece; -1 from the start.
-        std::vector<std::int32_t> complete(
-            static_cast<std::size_t>(later_shares(lane, 0)) *
-                (lane.scatter[0] ? lane.size[0] : 1) * lane.pieces,
-            -1);
+        std::vector<std::int32_t> complete(static_cast<std::size_t>(later_shares(lane, 0)) *
+                                               (lane.scatter[0] ? lane.size[0] : 1) * lane.pieces,
+                                           -1);
         if (lane.sums)
             for (std::size_t step = 0; step < steps; ++step)
                 first = add_sums(lane, step, first, complete);
@@ -217,8 +215,8 @@ class Composer {
         std::map<std::vector<std::int32_t>, std::int32_t> number;
         for (const Lane& lane : lanes_) {
             auto& of_type = queue_of_.emplace_back();
-            for (std::int32_t type = 0; type < static_cast<std::int32_t>(lane.types.duration.size());
-                 ++type) {
+            for (std::int32_t type = 0;
+                 type < static_cast<std::int32_t>(lane.types.duration.size()); ++type) {
                 const auto needed = resources_of(lane.types, type);
                 of_type.push_back(
                     number.emplace(std::vector(needed.begin(), needed.end()), number.size())
@@ -235,9 +233,8 @@ class Composer {
         std::vector<ps> longest(lanes_.size(), 0);
         const auto order = graph_.in_order();
         for (auto i = order.rbegin(); i != order.rend(); ++i) {
-            graph_.for_each_after(*i, [&](auto later) {
-                priority_[*i] = std::max(priority_[*i], priority_[later]);
-            });
+            graph_.for_each_after(
+                *i, [&](auto later) { priority_[*i] = std::max(priority_[*i], priority_[later]); });
             const auto& node = graph_[*i];
             if (node.type < 0) continue;
             priority_[*i] += lanes_[node.lane].types.duration[node.type];
@@ -255,8 +252,8 @@ class Composer {
             return;
         }
         made_.ready[node] = now_;
-        queues_[queue_of_[graph_[node].lane][graph_[node].type]].emplace(
-            priority_[node], -graph_[node].turn, -node);
+        queues_[queue_of_[graph_[node].lane][graph_[node].type]].emplace(priority_[node],
+                                                                         -graph_[node].turn, -node);
     }
     void arrive(std::int32_t node) {
         last_ = now_;

@@ -28,9 +28,9 @@ struct MoveTypes {
 // where the share belongs along the levels scattered later (the next one varying fastest), then by
 // piece. A share at distance d belongs to the NPU d places on; its copy comes back from there.
 struct Lane {
-    std::vector<std::int32_t> size;                // by step: NPUs along the level
-    std::vector<std::uint8_t> scatter, ring;       // by step; rings are scattered
-    std::vector<std::int32_t> type;                // by step: of distance 1; the others follow
+    std::vector<std::int32_t> size;           // by step: NPUs along the level
+    std::vector<std::uint8_t> scatter, ring;  // by step; rings are scattered
+    std::vector<std::int32_t> type;           // by step: of distance 1; the others follow
     std::int32_t pieces;
     bool sums, copies;
     MoveTypes types;
