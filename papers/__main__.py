@@ -30,7 +30,11 @@ SUITES = {
     "chunks": chunks,
 }
 TABLES = {name: table for suite in SUITES.values() for name, table in suite.TABLES.items()}
-PAGES = {"compare": compare.write, "scale": scale.write}
+PAGES = {
+    "compare": compare.write,
+    "compare-fabrics": compare.write_fabrics,
+    "scale": scale.write,
+}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,7 +62,7 @@ def main(
     bench      all tables beside the published figures in a short form; those of a suite or by name
                in full: bench tacos pccl fabrics convert simulate chunks, bench meshes --long
     fabrics, convert, simulate, chunks    those suites
-    compare    writes docs/comparison.md
+    compare    writes docs/comparison.md; compare-fabrics docs/comparison-fabrics.md
     scale      writes docs/scaling.md
     """  # noqa: D301 - click reads the control character
     if output == "":

@@ -1,6 +1,7 @@
 """Weft beside classical algorithms: docs/comparison.md and its figures, written anew.
 
-``python -m papers compare``; it takes long, so no other command runs it.
+``python -m papers compare``; it takes long, so no other command runs it. All-Reduce on fabrics has
+a page of its own: ``python -m papers compare-fabrics``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from weft.units import format_size, format_time
 DOCS = Path(__file__).parent.parent / "docs"
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all")
 SIZES = "64KiB,1MiB,64MiB,1GiB"
+FABRICS_PAGE = "comparison-fabrics.md"
 ALL_SIZES = "256,4KiB,64KiB,1MiB,16MiB,256MiB,1GiB"
 
 
@@ -30,8 +32,6 @@ class Network:
     spec: str
     bandwidth: str | None = None
     latency: str | None = None
-    sizes: str = SIZES
-    collectives: tuple[str, ...] = COLLECTIVES
 
     def load(self) -> Topology:
         return load_topology(self.spec, self.bandwidth, self.latency)
@@ -49,55 +49,51 @@ NETWORKS = (
         "300GB/s,25GB/s",
         "0.5us",
     ),
-    Network("Four boxes of H100", "h100", "h100:4", sizes=ALL_SIZES, collectives=COLLECTIVES[:1]),
-    Network(
-        "Rails: eight boxes of 8",
-        "rails",
-        "rails:8x8",
-        sizes=ALL_SIZES,
-        collectives=COLLECTIVES[:1],
-    ),
-    Network(
-        "Leaves and spines",
-        "leaf-spine",
-        "leaf-spine:8x8x4",
-        sizes=ALL_SIZES,
-        collectives=COLLECTIVES[:1],
-    ),
+)
+FABRICS = (
+    Network("Four boxes of H100", "h100", "h100:4"),
+    Network("Rails: eight boxes of eight", "rails", "rails:8x8"),
+    Network("Leaves and spines", "leaf-spine", "leaf-spine:8x8x4"),
 )
 
 
 def write(
     docs: Path = DOCS,
     networks: Sequence[Network] = NETWORKS,
-    collectives: Sequence[str] | None = None,
-    sizes: str | None = None,
+    collectives: Sequence[str] = COLLECTIVES,
+    sizes: str = SIZES,
+    page_name: str = "comparison.md",
 ) -> None:
-    """Compare, draw, and write the page; print what is found on the way.
-
-    Every network has collectives and sizes of its own, unless they are given.
-    """
+    """Compare, draw, and write the page; print what is found on the way."""
     page, lost, equal = [], [], []
     for network in networks:
         page += [f"## {network.title}", ""]
-        for kind in collectives or network.collectives:
-            found = compare(network.load(), kind, sizes or network.sizes)
+        for kind in collectives:
+            found = compare(network.load(), kind, sizes)
             figure = f"figures/compare-{network.slug}-{kind}.svg"
             new_file(docs / figure, picture_of(found, ".svg"))
             page += [f"### {found.title}", "", *table(found), "", f"![{found.title}]({figure})", ""]
             lost += [f"{found.title}, {line}" for line in losses(found)]
             equal += [f"{found.title}, {line}" for line in classical(found)]
             print("\n".join([found.title, *table(found), ""]), flush=True)
-    page = [*heading(), *summary(lost, equal), *page]
-    new_file(docs / "comparison.md", "\n".join(page).rstrip("\n").encode() + b"\n")
+    page = [*heading(page_name), *summary(lost, equal), *page]
+    new_file(docs / page_name, "\n".join(page).rstrip("\n").encode() + b"\n")
     print("\n".join(summary(lost, equal)))
 
 
-def heading() -> list[str]:
+def write_fabrics() -> None:
+    """The page of All-Reduce on fabrics, at every size."""
+    write(DOCS, FABRICS, COLLECTIVES[:1], ALL_SIZES, FABRICS_PAGE)
+
+
+def heading(page_name: str) -> list[str]:
+    of_fabrics = page_name == FABRICS_PAGE
+    title = "# All-Reduce on fabrics" if of_fabrics else "# Weft and classical algorithms"
+    command = "compare-fabrics" if of_fabrics else "compare"
     return [
-        "# Weft and classical algorithms",
+        title,
         "",
-        "Written by `python -m papers compare`, with the algorithms that Weft had then; do not",
+        f"Written by `python -m papers {command}`, with the algorithms that Weft had then; do not",
         "edit. How to read it, and how to make such a table for a network of your own:",
         "[](compare.md). How classical algorithms are put on networks: [](baselines.md).",
         "",
