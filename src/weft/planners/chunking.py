@@ -11,7 +11,7 @@ from weft import _core
 from weft.algorithm import Algorithm
 from weft.collective import Collective, all_reduce_of
 from weft.cost import CostModel
-from weft.planners.problem import ROUNDED, Problem
+from weft.planners.problem import ROUNDED, Problem, Task
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -28,6 +28,7 @@ _NPUS_A_WEIGHT = 16  # so many more make a transfer behind switches dearer by on
 _MOST_ROWS, _MOST_ROWS_BEHIND_SWITCHES = 1 << 20, 1 << 17
 _CHUNKS_AT_A_SWITCH = 4
 _ENOUGH = 1.002
+_FEW_CHUNKS = 1 << 12  # of which a table is made even if all are alike
 WORTH = 1.005  # more chunks must gain at least this much
 _HOPELESS = 1.5  # the most promising number of chunks takes so much longer than what is known
 # Counts in a row that may fail to; more, as long as little work is done.
@@ -89,12 +90,18 @@ def rooted_cuts(problem: Problem) -> tuple[list[Problem], int]:
 
 def leaves_a_gap(problem: Problem, time: int) -> bool:
     """Whether a plan in some number of chunks that is sensible may take much less than this."""
-    task, least = problem.task, "floor" if problem.task.is_symmetric else "bound"
+    task = problem.task
     quick = task.ideal if any(problem.free) else task.floor or task.almost
     if time <= quick * task.near + ROUNDED:
         return False
     tasks = (option.problem.task for option in reversed(options(problem)))
-    return any(time > getattr(cut, least) * task.near + ROUNDED for cut in tasks)
+    return any(time > _least(cut) * task.near + ROUNDED for cut in tasks)
+
+
+def _least(task: Task) -> int:
+    """A time that no plan in these chunks can beat; without a table of many that are alike."""
+    many = sum(demand.chunk_count for demand in task.demands) > _FEW_CHUNKS
+    return task.floor if many and task.is_symmetric else task.bound
 
 
 def _options(problem: Problem) -> Iterator[Option]:

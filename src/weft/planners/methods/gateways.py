@@ -55,7 +55,7 @@ class Gateways(Planner):
 
     def can_improve(self, problem: Problem, best: Algorithm) -> bool:
         """Where all NPUs are alike, compositions by level are as good."""
-        if problem.is_auto and _are_alike(problem):
+        if problem.is_auto and self.fits(problem) is None and _are_alike(problem):
             return False
         return super().can_improve(problem, best)
 
@@ -64,14 +64,19 @@ class Gateways(Planner):
         return not ours or best.time > problem.task.ideal * _CLOSE
 
     def plan(self, problem: Problem) -> Algorithm:
-        found = [plan for way in _ways(problem) if (plan := _planned(problem, way)) is not None]
-        if not found:
+        plans = [plan for way in _ways(problem) if (plan := _planned(problem, way)) is not None]
+        if not plans:
             raise InputError(f"method {self.name} finds no way between all boxes; use auto")
-        return min(found, key=lambda plan: plan.time)
+        return min(plans, key=lambda plan: plan.time)
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:  # noqa: ARG002
-        if not problem.free:
-            return self.plan(problem)
+        if not any(problem.free):
+            try:
+                return self.plan(problem)
+            except InputError:
+                if problem.is_auto:
+                    return None
+                raise
         found: Algorithm | None = None
         for way in _ways(problem):
             found = _best(problem, way, found)
