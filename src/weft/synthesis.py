@@ -73,9 +73,9 @@ def synthesize(
     progress
         Is called some ten times a second with a `weft.Progress`; what it raises ends the search.
     method
-        ``matching``, ``rounds``, ``symmetric``, ``periodic``, ``unicast``, ``rooted``, ``trees``,
-        ``steiner`` or a key of `weft.classical.BASELINES` to use that method only; ``auto`` for the
-        best of those that fit. Or a file with an algorithm of one's own: see `weft.own`.
+        A key of `weft.planners.PLANNERS`, such as ``by-level`` or ``ring``, to use that method
+        only; ``auto`` for the best of those that fit. Or a file with an algorithm of one's own:
+        see `weft.own`.
     scratch
         Folder for rows that are too many for memory, by default the system's for temporary
         files. `Result.save` into the same file system need not copy them.

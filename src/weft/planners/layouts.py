@@ -14,6 +14,7 @@ from weft.algorithm import Routes
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.planners.composition import Layout, Part, Step
+from weft.planners.problem import Problem
 from weft.ragged import offsets_of
 from weft.topology.grid import Grid, grid_of
 from weft.topology.levels import levels_of
@@ -129,6 +130,15 @@ class Scene:
 def _ps(seconds: Floats) -> NDArray[np.int64]:
     """Whole picoseconds, rounded up; at least one, so that what follows starts later."""
     return np.maximum(np.ceil(seconds * 1e12 - 1e-3), 1).astype(np.int64)
+
+
+def scene(problem: Problem) -> Scene | None:
+    """The ways to see a problem's groups as grids of levels, worked out once; None if none."""
+    memo = problem.task.memo
+    if "scene" not in memo:
+        memo["scene"] = scene_of(problem.topology, problem.demands, problem.cost)
+    found: Scene | None = memo["scene"]
+    return found
 
 
 def scene_of(topology: Topology, demands: Sequence[Collective], cost: CostModel) -> Scene | None:

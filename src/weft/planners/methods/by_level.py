@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.algorithm import Algorithm
 from weft.engine import placed
+from weft.errors import InputError
 from weft.planners.composition import Part, Step
 from weft.planners.cutting import Cutting
-from weft.planners.layouts import Frame, Scene, scene_of
+from weft.planners.layouts import Frame, Scene, scene
 from weft.planners.listed import timed
 from weft.planners.mixes import Lane, Mix, beside
 from weft.planners.planner import Planner, add
@@ -67,7 +68,7 @@ class ByLevel(Planner):
         if sum(demand.ranks**2 for demand in problem.demands) > _MOST_ROWS:
             return f"plans groups of up to {math.isqrt(_MOST_ROWS)} NPUs"
         regular = problem.topology.switches > 0 or _is_regular(problem)
-        if not regular or _scene(problem) is None:
+        if not regular or scene(problem) is None:
             return "plans groups in which lines of NPUs are joined directly or in rings"
         return None
 
@@ -77,16 +78,16 @@ class ByLevel(Planner):
         Only where messages meet on links that they share, a plain ring may: it hardly uses them.
         And where switches copy, others may use that.
         """
-        scene = _scene(problem) if self.fits(problem) is None else None
+        seen = scene(problem) if self.fits(problem) is None else None
         network = problem.topology
         plain = network.switches > 0 and not network.copying
-        alike = plain and scene is not None and scene.is_even
+        alike = plain and seen is not None and seen.is_even
         many = _MANY <= problem.demand.ranks <= _MOST_MIXED
         hope = _HOPE if many else _CLOSE
-        if scene is None or not alike or best.time > problem.task.ideal * hope:
+        if seen is None or not alike or best.time > problem.task.ideal * hope:
             return True
         is_users = other.seeded and other.judged
-        return is_users or (scene.is_shared and other.name == "ring")
+        return is_users or (seen.is_shared and other.name == "ring")
 
     def plan(self, problem: Problem) -> Algorithm:
         reverse = problem.topology.reverse_links
@@ -105,9 +106,10 @@ class ByLevel(Planner):
 
 
 def _planned(problem: Problem) -> Algorithm:
-    scene = _scene(problem)
-    assert scene is not None
-    return _Search(problem, scene).run()
+    seen = scene(problem)
+    if seen is None:
+        raise InputError("method by-level plans groups that have levels; use auto")
+    return _Search(problem, seen).run()
 
 
 def _are_alike(problem: Problem) -> bool:
@@ -126,14 +128,6 @@ def _is_regular(problem: Problem) -> bool:
     neighbours = np.bincount(joined // network.nodes, minlength=network.nodes)[network.members]
     everybody = len(problem.demands) == 1 and problem.demand.ranks == len(network.members)
     return not everybody or int(neighbours.min()) == int(neighbours.max())
-
-
-def _scene(problem: Problem) -> Scene | None:
-    memo = problem.task.memo
-    if "scene" not in memo:
-        memo["scene"] = scene_of(problem.topology, problem.demands, problem.cost)
-    found: Scene | None = memo["scene"]
-    return found
 
 
 @dataclass

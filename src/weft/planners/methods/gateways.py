@@ -20,7 +20,7 @@ from weft.collective import Collective, all_reduce_at
 from weft.collective.chunks import cut
 from weft.engine import placed
 from weft.errors import InputError
-from weft.planners.layouts import scene_of
+from weft.planners.layouts import scene
 from weft.planners.listed import pushed, timed
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
@@ -47,6 +47,7 @@ class Gateways(Planner):
     summary = "All-Reduce of boxes that are not alike, with ways chosen chunk by chunk"
     rank = 35
     beside = judged = seeded = False
+    keeps_apart = True
 
     def fits(self, problem: Problem) -> str | None:
         if len(problem.demands) == 1 and problem.demand.kind == "all-reduce" and _boxes(problem):
@@ -111,10 +112,8 @@ def _boxes(problem: Problem) -> list[NDArray[np.int32]]:
 
 
 def _are_alike(problem: Problem) -> bool:
-    memo = problem.task.memo
-    if "scene" not in memo:
-        memo["scene"] = scene_of(problem.topology, problem.demands, problem.cost)
-    return memo["scene"] is not None and memo["scene"].is_even
+    seen = scene(problem)
+    return seen is not None and seen.is_even
 
 
 def _best(problem: Problem, way: _Way, best: Algorithm | None) -> Algorithm | None:
