@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.collective import PATTERNS, Collective, Move, all_to_allv, custom, permutation
@@ -224,3 +226,14 @@ def same(one: Algorithm, two: Algorithm) -> bool:
         (left[name] == right[name]).all() if len(left[name]) == len(right[name]) else False
         for name in left
     )
+
+
+def shuffled(whole: Topology, seed: int) -> tuple[Topology, NDArray[np.int64]]:
+    """A network with its NPUs in another order and no dimensions; and what each was before."""
+    order = np.random.default_rng(seed).permutation(whole.npus)
+    node = np.concatenate([order, np.arange(whole.npus, whole.nodes)])
+    ends, switches = (node[whole.src], node[whole.dst]), whole.switches
+    mixed = Topology.from_links(
+        "mixed", whole.npus, *ends, whole.bandwidth, whole.latency, switches=switches
+    )
+    return mixed, np.argsort(order)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,14 +11,14 @@ from hypothesis import strategies as st
 import weft
 from tests.examples import examples
 from tests.planners.test_producers import check
-from tests.strategies import COSTS, same
+from tests.strategies import COSTS, same, shuffled
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.planners import PLANNERS, Problem
 from weft.planners.cutting import Cutting
 from weft.planners.layouts import scene_of
 from weft.planners.methods.by_level import _Search
-from weft.topology import Topology, load_topology
+from weft.topology import load_topology
 
 FABRICS = st.sampled_from(
     [
@@ -126,17 +125,7 @@ def test_groups_that_are_alike_run_at_once() -> None:
 def test_boxes_are_found_without_a_name() -> None:
     """The same network with its NPUs in another order, and without dimensions."""
     whole = load_topology("h100:4")
-    order = np.random.default_rng(1).permutation(whole.npus)
-    node = np.concatenate([order, np.arange(whole.npus, whole.nodes)])
-    mixed = Topology.from_links(
-        "mixed",
-        whole.npus,
-        node[whole.src],
-        node[whole.dst],
-        whole.bandwidth,
-        whole.latency,
-        switches=whole.switches,
-    )
+    mixed, _ = shuffled(whole, 1)
     for size in ("4KiB", "1MiB"):
         asked = (weft.synthesize(one, "all-reduce", size) for one in (whole, mixed))
         one, other = (result.time for result in asked)

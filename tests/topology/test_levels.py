@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from weft import Topology, load_topology
+from tests.strategies import shuffled
+from weft import load_topology
 from weft.topology.levels import levels_of
 
 
@@ -36,22 +36,11 @@ def test_sizes(spec: str, sizes: tuple[int, ...] | None) -> None:
 
 def test_boxes_are_parts_and_rails_are_lines() -> None:
     """Whatever the order of the NPUs, a rail joins those behind one leaf."""
-    whole = load_topology("h100:4")
-    order = np.random.default_rng(3).permutation(whole.npus)
-    node = np.concatenate([order, np.arange(whole.npus, whole.nodes)])
-    mixed = Topology.from_links(
-        "mixed",
-        whole.npus,
-        node[whole.src],
-        node[whole.dst],
-        whole.bandwidth,
-        whole.latency,
-        switches=whole.switches,
-    )
+    mixed, before = shuffled(load_topology("h100:4"), 3)
     grid = levels_of(mixed, range(mixed.npus))
     assert grid is not None
     assert grid.sizes == (8, 4)
-    was = np.argsort(order)[grid.npus].reshape(4, 8)
+    was = before[grid.npus].reshape(4, 8)
     assert all(len(set((row // 8).tolist())) == 1 for row in was)
     assert all(len(set((column % 8).tolist())) == 1 for column in was.T)
 
