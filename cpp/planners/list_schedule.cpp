@@ -54,6 +54,13 @@ class ListScheduler {
     }
 
     void start_ready_hops() {
+        // Of hops over links that are taken none can start, whatever else does.
+        std::erase_if(ready_, [&](auto hop) {
+            const auto& times = times_[tasks_[-waiting_[hop].top().second].size];
+            if (ports_.blocked_at(hop, now_, times) < 0) return false;
+            is_ready_[hop] = false;
+            return true;
+        });
         if (!hops_.single_links)  // else no two hops compete
             std::sort(ready_.begin(), ready_.end(),
                       [&](auto a, auto b) { return waiting_[a].top() > waiting_[b].top(); });

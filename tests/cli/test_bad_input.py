@@ -62,6 +62,8 @@ SYNTH = ["synth", "ring:4", "all-gather", "--size", "1MiB"]
         ([*SYNTH, "--without-link", "x"], "is not one"),
         ([*SYNTH, "--without-npu", "9"], "no NPU 9"),
         ([*SYNTH, "--without-npu", "x"], "x"),
+        ([*SYNTH, "--without-switch", "s0"], "no switch 's0'"),
+        (["topo", "show", "switch:3", "--without-switch", "s1"], "switches are s0 to s0"),
         ([*SYNTH, "--without-link", "0-1", "--without-link", "2-3"], "cannot get"),
         (["synth", "line:3", "all-reduce", "--size", "9kB", "--without-link", "0>1"], "cannot get"),
         (["synth", "line:3", "all-reduce", "--size", "9kB", "--without-npu", "1"], "cannot get"),

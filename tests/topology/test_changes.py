@@ -13,9 +13,15 @@ from weft.comparison import compare
 from weft.topology import Topology, load_topology
 from weft.topology.files import read_topology, write_topology
 
-TORN = {"without_links": ["3-s7", "0>s0"], "without_npus": [5]}
-CHANGES = ("without 0>s0", "without 3-s7", "without NPU 5")
-TITLE = "h100:4 without 0>s0, 3-s7, NPU 5"
+TORN = {"without_links": ["3-s7", "0>s0"], "without_npus": [5], "without_switches": ["s9", 8]}
+CHANGES = (
+    "without 0>s0",
+    "without 3-s7",
+    "without NPU 5",
+    "without switch s8",
+    "without switch s9",
+)
+TITLE = "h100:4 without 0>s0, 3-s7, NPU 5, switch s8, switch s9"
 
 
 def torn() -> Topology:
@@ -26,6 +32,15 @@ def test_failures_are_named() -> None:
     assert torn().changes == CHANGES
     assert torn().title == TITLE
     assert load_topology("h100:4").title == "h100:4"
+
+
+def test_a_failed_switch_loses_its_links() -> None:
+    network = load_topology("leaf-spine:4x4x2", without_switches=["s5"])
+    lost = network.npus + 5
+    assert network.nodes == load_topology("leaf-spine:4x4x2").nodes
+    assert lost not in network.src and lost not in network.dst
+    assert not network.translates
+    assert weft.synthesize(network, "all-reduce", "1MiB").verified
 
 
 def test_of_many_some_are_named() -> None:

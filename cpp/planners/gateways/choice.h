@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/hops.h"
@@ -30,20 +31,20 @@ class Boxes {
             }
         across.clear();
         for (std::int32_t hop = 0; hop < hops.count(); ++hop) {
-            const auto from = of_[hops.src[hop]], to = of_[hops.dst[hop]];
-            if (from < 0 || to < 0) continue;
-            if (from == to) {
-                inside_out[hops.src[hop]].push_back(hop);
-                inside_in[hops.dst[hop]].push_back(hop);
-            } else {
-                across.push_back(hop);
-            }
+            const auto from = hops.src[hop], to = hops.dst[hop];
+            if (is_across(from, to)) across.push_back(hop);
+            if (of_[from] < 0 || of_[from] != of_[to]) continue;
+            inside_out[from].push_back(hop);
+            inside_in[to].push_back(hop);
         }
     }
 
     std::int32_t count() const { return static_cast<std::int32_t>(members.size()); }
     std::int32_t operator[](std::int32_t npu) const { return of_[npu]; }
     std::int32_t place(std::int32_t npu) const { return place_[npu]; }
+    bool is_across(std::int32_t from, std::int32_t to) const {
+        return of_[from] >= 0 && of_[to] >= 0 && of_[from] != of_[to];
+    }
 
   private:
     std::vector<std::int32_t> of_, place_;
@@ -71,11 +72,26 @@ class GatewayChooser {
     GatewayChooser(const Hops& hops, const HopTimes& times, const Boxes& boxes, double depth_price)
         : hops_(hops), times_(times), boxes_(boxes), depth_price_(depth_price),
           held_(hops.bundles.size(), 0), load_(hops.bundles.size(), 0),
-          price_(hops.bundles.size(), 0), up_(hops.out.size()), down_(hops.out.size()) {
+          price_(hops.bundles.size(), 0), up_(hops.out.size()), down_(hops.out.size()),
+          ports_in_(hops.out.size()), ports_out_(hops.out.size()) {
+        const auto note = [](auto& ports, auto port) {
+            if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+        };
+        for (auto hop : boxes.across) {
+            note(ports_out_[hops.src[hop]], hops.steps[hop].front());
+            note(ports_in_[hops.dst[hop]], hops.steps[hop].back());
+        }
         for (std::size_t i = 0; i < times.holds.size(); ++i)
             held_[hops.steps.items[i]] = static_cast<double>(times.holds[i].length);
         quickest_ = static_cast<double>(
             std::max<ps>(1, *std::min_element(times.duration.begin(), times.duration.end())));
+    }
+
+    // Whether only some owners are looked at, among many NPUs.
+    bool is_large() const {
+        std::size_t members = 0;
+        for (const auto& box : boxes_.members) members += box.size();
+        return members > all_owners;
     }
 
     // What counts as full, for the prices that follow: the load of one link.
@@ -104,19 +120,28 @@ class GatewayChooser {
 
     // The cheapest owner with the cheapest gateways; without hops if boxes do not all meet.
     Tree choose() {
-        grow_all();
-        find_ways();
+        grow_all(true);
         std::int32_t best = -1;
         double least = far;
-        for (const auto& box : boxes_.members)
-            for (auto root : box)
-                if (const double cost = total(root); cost < least) least = cost, best = root;
-        return best < 0 ? Tree{} : made(best);
+        for (auto root : candidates()) {
+            find_ways(boxes_[root], true);
+            if (const double cost = total(root); cost < least) least = cost, best = root;
+        }
+        return best < 0 ? Tree{} : made(best, true);
+    }
+
+    // The cheapest gateways of what one NPU has for all.
+    Tree choose(std::int32_t root) {
+        grow_all(false);
+        find_ways(boxes_[root], false);
+        for (std::int32_t box = 0; box < boxes_.count(); ++box)
+            if (box != boxes_[root] && way(root, box, false).hop < 0) return {};
+        return down_[root].cost < far ? made(root, false) : Tree{};
     }
 
     // The cheapest pair of gateways of every box, one box after the other, twice.
     Shot choose_shot() {
-        grow_all();
+        grow_all(true);
         Shot shot;
         shot.boxes.assign(boxes_.count(), {-1, -1, {}, {}, {}});
         // The cheapest hop between two NPUs.
@@ -141,6 +166,8 @@ class GatewayChooser {
   private:
     static constexpr double far = 1e300;
     static constexpr double floor_price = 0.01;  // of an idle link
+    // How many owners are looked at: all, or of many those that look cheapest.
+    static constexpr std::size_t all_owners = 64, some_owners = 4;
 
     // A tree inside a box; hops from the root outwards.
     struct Grown {
@@ -172,12 +199,36 @@ class GatewayChooser {
         return sum;
     }
 
-    void grow_all() {
+    void grow_all(bool inward) {
+        has_ways_.assign(boxes_.count(), false);
         for (const auto& box : boxes_.members)
             for (auto root : box) {
-                grow(root, box, true, up_[root]);
+                if (inward) grow(root, box, true, up_[root]);
                 grow(root, box, false, down_[root]);
             }
+    }
+
+    // Who may own a chunk: all, or those whose box and whose own ways to another box cost least.
+    std::vector<std::int32_t> candidates() const {
+        std::vector<std::pair<double, std::int32_t>> found;
+        for (const auto& box : boxes_.members)
+            for (auto npu : box) found.push_back({0, npu});
+        if (is_large()) {
+            for (auto& [cost, npu] : found) cost = rank(npu);
+            std::nth_element(found.begin(), found.begin() + some_owners, found.end());
+            found.resize(some_owners);
+            std::sort(found.begin(), found.end());
+        }
+        std::vector<std::int32_t> npus;
+        for (const auto& [cost, npu] : found) npus.push_back(npu);
+        return npus;
+    }
+    // What it costs to own a chunk: its box, and its own ports for what comes from other boxes.
+    double rank(std::int32_t npu) const {
+        double in = far, out = far;
+        for (auto port : ports_in_[npu]) in = std::min(in, price_[port]);
+        for (auto port : ports_out_[npu]) out = std::min(out, price_[port]);
+        return up_[npu].cost + down_[npu].cost + (in + out) * (boxes_.count() - 1);
     }
 
     // Whoever is one hop from the root needs nobody between; others are joined in Prim's way.
@@ -243,31 +294,42 @@ class GatewayChooser {
         return grown;
     }
 
-    // By NPU and other box: the cheapest way for the other box's sum to come here, and for the
-    // result to get there from here.
-    void find_ways() {
+    // By NPU of a box and other box: the cheapest way for the other box's sum to come here, and
+    // for the result to get there from here.
+    void find_ways(std::int32_t box, bool inward) {
+        if (has_ways_[box]) return;
+        has_ways_[box] = true;
         const auto count = static_cast<std::size_t>(boxes_.count());
-        come_.assign(hops_.out.size() * count, {});
-        go_.assign(hops_.out.size() * count, {});
-        for (auto hop : boxes_.across) {
-            const auto from = hops_.src[hop], to = hops_.dst[hop];
-            const double cost = price(hop);
-            auto& come = come_[to * count + boxes_[from]];
-            auto& go = go_[from * count + boxes_[to]];
-            if (cost + up_[from].cost < come.cost) come = {cost + up_[from].cost, hop};
-            if (cost + down_[to].cost < go.cost) go = {cost + down_[to].cost, hop};
+        come_.resize(hops_.out.size() * count);
+        go_.resize(hops_.out.size() * count);
+        const auto keep = [](Way& known, double cost, std::int32_t hop) {
+            if (cost < known.cost) known = {cost, hop};
+        };
+        for (auto npu : boxes_.members[box]) {
+            std::fill_n(&come_[npu * count], count, Way{});
+            std::fill_n(&go_[npu * count], count, Way{});
+            for (auto hop : hops_.out[npu])
+                if (const auto to = hops_.dst[hop]; boxes_.is_across(npu, to))
+                    keep(go_[npu * count + boxes_[to]], price(hop) + down_[to].cost, hop);
+            if (!inward) continue;
+            for (auto hop : hops_.in[npu])
+                if (const auto from = hops_.src[hop]; boxes_.is_across(from, npu))
+                    keep(come_[npu * count + boxes_[from]], price(hop) + up_[from].cost, hop);
         }
     }
 
-    // The cheapest way between a root's box and another one; deeper in the box costs more.
+    // The cheapest way between a root's box and another one, under the present load of what it
+    // crosses; deeper in the box costs more.
     Way way(std::int32_t root, std::int32_t other, bool inward) const {
         const auto& ways = inward ? come_ : go_;
         const auto& depth = (inward ? up_ : down_)[root].depth;
         Way best;
         for (auto npu : boxes_.members[boxes_[root]]) {
             const auto& known = ways[npu * boxes_.count() + other];
-            const double cost = known.cost + depth[boxes_.place(npu)];
-            if (known.hop >= 0 && cost < best.cost) best = {cost, known.hop};
+            if (known.hop < 0) continue;
+            const auto& there = inward ? up_[hops_.src[known.hop]] : down_[hops_.dst[known.hop]];
+            const double cost = price(known.hop) + there.cost + depth[boxes_.place(npu)];
+            if (cost < best.cost) best = {cost, known.hop};
         }
         return best;
     }
@@ -277,18 +339,26 @@ class GatewayChooser {
             if (box != boxes_[root]) sum += way(root, box, true).cost + way(root, box, false).cost;
         return sum;
     }
-    Tree made(std::int32_t root) const {
-        Tree tree{up_[root].hops, down_[root].hops};
-        const auto join = [](auto& hops, auto across, const Grown& there) {
-            hops.push_back(across);
+    Tree made(std::int32_t root, bool inward) {
+        Tree tree{inward ? up_[root].hops : std::vector<std::int32_t>{}, down_[root].hops};
+        std::vector<std::int32_t> across;
+        const auto join = [&](auto& hops, auto hop, const Grown& there) {
+            hops.push_back(hop);
             hops.insert(hops.end(), there.hops.begin(), there.hops.end());
+            // An owner who is given may have many ways to take in turn; others have good ones.
+            if (inward) return;
+            across.push_back(hop);
+            put({hop}, +1);
         };
         for (std::int32_t box = 0; box < boxes_.count(); ++box) {
             if (box == boxes_[root]) continue;
-            const auto come = way(root, box, true).hop, go = way(root, box, false).hop;
-            join(tree.up, come, up_[hops_.src[come]]);
+            const auto go = way(root, box, false).hop;
             join(tree.down, go, down_[hops_.dst[go]]);
+            if (!inward) continue;
+            const auto come = way(root, box, true).hop;
+            join(tree.up, come, up_[hops_.src[come]]);
         }
+        put(across, -1);
         return tree;
     }
 
@@ -333,8 +403,11 @@ class GatewayChooser {
     std::vector<double> load_;   // per bundle: time its links are held in all
     std::vector<double> price_;  // per bundle, under the present load
     double quickest_, full_ = 1;
+    // By NPU: its own bundles that hops between boxes cross.
+    std::vector<std::vector<std::int32_t>> ports_in_, ports_out_;
     std::vector<Grown> up_, down_;  // by root
     std::vector<Way> come_, go_;    // by NPU and box
+    std::vector<bool> has_ways_;    // by box: whether those of its NPUs are known
     std::vector<std::int32_t> pair_, by_;
     std::vector<double> least_;
 };

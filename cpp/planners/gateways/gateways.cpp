@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr int most_passes = 6;
+constexpr int most_passes = 6, few_passes = 1;  // few among many NPUs
 constexpr double busy = 0.95;  // of the busiest link: what crosses a busier one is chosen again
 // High: where gateways differ without need, messages fall out of step and wait for each other.
 constexpr double depth_price = 3;
@@ -35,22 +35,23 @@ std::vector<Choice> choose_all(GatewayChooser& chooser, std::int32_t count, doub
     std::vector<Choice> found(count);
     for (std::int32_t i = 0; i < count; ++i) {
         chooser.set_full(std::max(goal * (i + 1) / count, chooser.busiest()));
-        found[i] = choose();
+        found[i] = choose(i);
         const auto hops = hops_of(found[i]);
         if (hops.empty()) return {};
         chooser.put(hops, +1);
     }
     auto best = found;
     double least = chooser.busiest();
-    for (int pass = 0; pass < most_passes && least > goal; ++pass) {
+    const int passes = chooser.is_large() ? few_passes : most_passes;
+    for (int pass = 0; pass < passes && least > goal; ++pass) {
         const double most = chooser.busiest();
         chooser.set_full(std::max(goal, busy * most));
-        for (auto& one : found) {
-            const auto hops = hops_of(one);
+        for (std::int32_t i = 0; i < count; ++i) {
+            const auto hops = hops_of(found[i]);
             if (chooser.busiest(hops) < busy * most) continue;
             chooser.put(hops, -1);
-            one = choose();
-            chooser.put(hops_of(one), +1);
+            found[i] = choose(i);
+            chooser.put(hops_of(found[i]), +1);
         }
         if (chooser.busiest() < least) least = chooser.busiest(), best = found;
     }
@@ -68,7 +69,9 @@ class Work {
     std::vector<double> turn;
 
     void add(const std::vector<Tree>& trees) {
-        const auto owner = [&](const Tree& tree) { return hops_.dst[tree.up.front()]; };
+        const auto owner = [&](const Tree& tree) {
+            return tree.up.empty() ? hops_.src[tree.down.front()] : hops_.dst[tree.up.front()];
+        };
         std::vector<std::int32_t> owned(hops_.out.size(), 0), nth(hops_.out.size(), 0);
         for (const auto& tree : trees) ++owned[owner(tree)];
         for (std::int32_t chunk = 0; chunk < static_cast<std::int32_t>(trees.size()); ++chunk) {
@@ -182,10 +185,13 @@ Schedule plan_gateways(const Hops& hops, std::span<const HopTimes> times, const 
     const auto goal = static_cast<double>(search.goal);
     Work work(hops, boxes, sizes);
     if (one_shot)
-        work.add(
-            choose_all<Shot>(chooser, chunks.size(), goal, [&] { return chooser.choose_shot(); }));
+        work.add(choose_all<Shot>(chooser, chunks.size(), goal,
+                                  [&](auto) { return chooser.choose_shot(); }));
     else
-        work.add(choose_all<Tree>(chooser, chunks.size(), goal, [&] { return chooser.choose(); }));
+        work.add(choose_all<Tree>(chooser, chunks.size(), goal, [&](auto chunk) {
+            return chunks.reduce[chunk] ? chooser.choose()
+                                        : chooser.choose(chunks.holders(chunk).front());
+        }));
     if (work.tasks.size() == 0) return {};
     search.progress.begin(work.tasks.size());
     auto priority = work.tasks.tails(times);

@@ -70,10 +70,11 @@ class NetworkOptions:
     without_link: tuple[str, ...]
     without_npu: tuple[int, ...]
     degrade_link: tuple[str, ...]
+    without_switch: tuple[str, ...]
 
     def __post_init__(self) -> None:
         if self.spec is None and any(vars(self).values()):
-            raise InputError("options for links and NPUs go with --topology")
+            raise InputError("options for links, NPUs and switches go with --topology")
 
     def load(self) -> Topology:
         from weft.topology import load_topology
@@ -93,6 +94,9 @@ _NETWORK = (
         multiple=True,
     ),
     option("--without-npu N", "A failed NPU; repeatable.", multiple=True, type=int),
+    option(
+        "--without-switch S", "A failed leaf, spine or other switch: s3. Repeatable.", multiple=True
+    ),
     option(
         "--degrade-link A-B=SPEED",
         "A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",

@@ -11,7 +11,16 @@ import numpy as np
 
 from weft.errors import TopologyError
 from weft.topology.checks import check_network
-from weft.topology.links import LOST, Links, Pair, connection_names, find_links, node_number
+from weft.topology.links import (
+    LOST,
+    Links,
+    Pair,
+    connection_names,
+    find_links,
+    node_name,
+    node_number,
+    switch_number,
+)
 from weft.units import MAX_BANDWIDTH, format_bandwidth, format_share, format_time
 
 if TYPE_CHECKING:
@@ -20,7 +29,9 @@ if TYPE_CHECKING:
 COLUMNS = ("src", "dst", "bandwidth", "latency")
 
 
-def without_parts(topology: Topology, links: Links, npus: Iterable[int]) -> Topology:
+def without_parts(
+    topology: Topology, links: Links, npus: Iterable[int], switches: Iterable[int | str]
+) -> Topology:
     """See `Topology.without`."""
     pairs, failed = find_links(topology, links, "remove")
     gone = frozenset(int(npu) for npu in npus)
@@ -29,12 +40,17 @@ def without_parts(topology: Topology, links: Links, npus: Iterable[int]) -> Topo
             raise TopologyError(
                 f"{topology.name} has no NPU {npu} to remove; NPUs are 0 to {topology.npus - 1}"
             )
+    broken = sorted({switch_number(topology, switch) for switch in switches})
     lost = np.zeros(topology.nodes, dtype=bool)
-    lost[list(gone)] = True
+    lost[[*gone, *broken]] = True
     keep = ~(failed | lost[topology.src] | lost[topology.dst])
     if len(gone | topology.removed) == topology.npus:
         raise TopologyError(f"{topology.name}: no NPU is left")
-    names = (*connection_names(pairs, topology.npus), *(f"NPU {npu}" for npu in sorted(gone)))
+    names = (
+        *connection_names(pairs, topology.npus),
+        *(f"NPU {npu}" for npu in sorted(gone)),
+        *(f"switch {node_name(node, topology.npus)}" for node in broken),
+    )
     return replace(
         topology,
         **{name: getattr(topology, name)[keep] for name in COLUMNS},

@@ -47,6 +47,15 @@ def node_number(topology: Topology, node: int | str, where: str) -> int:
     )
 
 
+def switch_number(topology: Topology, switch: int | str) -> int:
+    """The node of a switch that is called so: ``s3``, or its number among switches."""
+    match = _NODE.fullmatch(str(switch))
+    if match is not None and int(match[2]) < topology.switches:
+        return topology.npus + int(match[2])
+    there = f"switches are s0 to s{topology.switches - 1}" if topology.switches else "it has none"
+    raise TopologyError(f"{topology.name} has no switch {quoted(switch)} to remove; {there}")
+
+
 def find_links(
     topology: Topology, links: Links, purpose: str
 ) -> tuple[list[Pair], NDArray[np.bool_]]:

@@ -22,6 +22,7 @@ def load_topology(
     without_links: Iterable[str] = (),
     without_npus: Iterable[int] = (),
     degraded_links: Iterable[str] = (),
+    without_switches: Iterable[int | str] = (),
 ) -> Topology:
     """The network a user asks for.
 
@@ -39,6 +40,8 @@ def load_topology(
         Failed NPUs; all others keep their numbers.
     degraded_links
         Slower links, such as ``3-4=50%`` (of their bandwidth) or ``0>s1=25GB/s``.
+    without_switches
+        Failed switches, such as ``s0``.
     """
     rates = _each(bandwidth, parse_bandwidth)
     times = _each(latency, parse_latency)
@@ -50,9 +53,9 @@ def load_topology(
         topology = override_links(read_topology(spec_or_path), rates, times)
     else:
         topology = parse_topology(str(spec_or_path), bandwidth=rates, latency=times)
-    lost, gone = list(without_links), list(without_npus)
-    if lost or gone:
-        topology = topology.without(links=lost, npus=gone)
+    lost, gone, broken = list(without_links), list(without_npus), list(without_switches)
+    if lost or gone or broken:
+        topology = topology.without(links=lost, npus=gone, switches=broken)
     for text in degraded_links:
         topology = _degraded(topology, text)
     return topology

@@ -276,7 +276,13 @@ class Topology(Value):
             whole=self.whole if plain else None,
         )
 
-    def without(self, *, links: Links = (), npus: Iterable[int] = ()) -> Topology:
+    def without(
+        self,
+        *,
+        links: Links = (),
+        npus: Iterable[int] = (),
+        switches: Iterable[int | str] = (),
+    ) -> Topology:
         """The network after failures; all numbers of nodes stay what they were.
 
         Parameters
@@ -286,8 +292,10 @@ class Topology(Value):
             directions go, with all their parallels.
         npus
             NPUs that go, with every link that touches them.
+        switches
+            Switches that go, such as ``"s3"``, with every link that touches them.
         """
-        return without_parts(self, links, npus)
+        return without_parts(self, links, npus, switches)
 
     def scaled(self, links: Links, factor: float | str) -> Topology:
         """The network with other bandwidths of some links, such as half of what they had.

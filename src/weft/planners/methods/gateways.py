@@ -1,58 +1,64 @@
-"""Gateways: All-Reduce where boxes, or their ways out, are not alike.
+"""Gateways: All-Reduce and its halves where boxes, or their ways out, are not alike.
 
 Every chunk has its own ways: an owner, and in every box an NPU that sums the box's parts and one
 that spreads the result. They are chosen one chunk after the other, so that links are loaded alike:
-a slow NIC gets little, a failed one nothing. Small buffers go in one shot: boxes exchange their
-sums, and each adds them.
+a slow NIC gets little, a failed one nothing. Small buffers of an All-Reduce go in one shot: boxes
+exchange their sums, and each adds them. A Reduce-Scatter is an All-Gather run backwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, Buffer, Transfers, place
-from weft.collective import Collective, all_reduce_at
+from weft.collective import Chunks, Collective, all_reduce_at
 from weft.collective.chunks import cut
 from weft.engine import placed
-from weft.errors import InputError
+from weft.errors import InputError, UnreachableError
+from weft.planners.chunking import climb, options
 from weft.planners.layouts import scene
-from weft.planners.listed import pushed, timed
+from weft.planners.listed import backwards, goal_of, planned, pushed, timed
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
 from weft.topology.levels import uneven_parts
+from weft.topology.model import Topology
 from weft.units import NEVER
 
-_MOST_ROWS = 1 << 18
+_KINDS = ("all-gather", "reduce-scatter", "all-reduce")
+_MOST_ROWS, _MOST_OF_MANY = 1 << 18, 1 << 20
+_MANY = 64  # NPUs of which each should own two chunks, however many rows that makes
 _USUAL = 1 << 18  # bytes of a chunk of which the search for their number starts
 _FEW = 64  # chunks that show how much links would carry
 _MISSES = 2  # numbers of chunks in a row that gain nothing
 _WORTH = 1.005
 _FULL = 1.01  # over the load of the busiest link: more chunks gain nothing
-_CLOSE = 1.1  # over the bound: nobody else finds much that is better
+_IDLE = 1.2  # over that load: fewer chunks may gain something
+_CLOSE, _FAR = 1.1, 1.4  # over the bound: nobody else finds much that is better
 _MOST_BOXINGS = 2
 
 HOME, FOR_OTHERS, FOR_OWN = range(3)  # as in cpp/planners/gateways/gateways.h
 
 
 class Gateways(Planner):
-    """All-Reduce by owners and gateways, chosen chunk by chunk."""
+    """All-Reduce, All-Gather and Reduce-Scatter by gateways, chosen chunk by chunk."""
 
     name = "gateways"
-    summary = "All-Reduce of boxes that are not alike, with ways chosen chunk by chunk"
+    summary = "boxes that are not alike, with ways chosen chunk by chunk"
     rank = 35
     beside = judged = seeded = False
     keeps_apart = True
 
     def fits(self, problem: Problem) -> str | None:
-        if len(problem.demands) == 1 and problem.demand.kind == "all-reduce" and _boxes(problem):
+        if problem.kinds <= set(_KINDS) and len(problem.demands) == 1 and _boxes(problem):
             return None
-        return "plans one all-reduce of NPUs in boxes that reach each other directly"
+        return f"plans one {', '.join(_KINDS[:-1])} or {_KINDS[-1]} of NPUs in boxes"
 
     def can_improve(self, problem: Problem, best: Algorithm) -> bool:
         """Where all NPUs are alike, compositions by level are as good."""
@@ -61,8 +67,10 @@ class Gateways(Planner):
         return super().can_improve(problem, best)
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
+        """Among many NPUs others take long, and the bound that is known here says little."""
         ours = best.provenance["method"] == self.name
-        return not ours or best.time > problem.task.ideal * _CLOSE
+        hope = _FAR if problem.demand.ranks > _MANY else _CLOSE
+        return not ours or best.time > problem.task.ideal * hope
 
     def plan(self, problem: Problem) -> Algorithm:
         plans = [plan for way in _ways(problem) if (plan := _planned(problem, way)) is not None]
@@ -70,7 +78,7 @@ class Gateways(Planner):
             raise InputError(f"method {self.name} finds no way between all boxes; use auto")
         return min(plans, key=lambda plan: plan.time)
 
-    def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:  # noqa: ARG002
+    def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         if not any(problem.free):
             try:
                 return self.plan(problem)
@@ -78,9 +86,12 @@ class Gateways(Planner):
                 if problem.is_auto:
                     return None
                 raise
+        if problem.demand.kind != "all-reduce":
+            return climb(options(problem), self.plan, best)
         found: Algorithm | None = None
         for way in _ways(problem):
-            found = _best(problem, way, found)
+            if found is None or _shot_floor(problem, way) < found.time:
+                found = _best(problem, way, found)
         return found
 
 
@@ -93,8 +104,9 @@ class _Way:
 
 
 def _ways(problem: Problem) -> Iterator[_Way]:
+    shots = (False, True) if problem.demand.kind == "all-reduce" else (False,)
     for box in _boxes(problem):
-        yield from (_Way(box, one_shot) for one_shot in (False, True))
+        yield from (_Way(box, one_shot) for one_shot in shots)
 
 
 def _boxes(problem: Problem) -> list[NDArray[np.int32]]:
@@ -116,15 +128,50 @@ def _are_alike(problem: Problem) -> bool:
     return seen is not None and seen.is_even
 
 
+def _shot_floor(problem: Problem, way: _Way) -> float:
+    """Picoseconds that one shot takes at least: every box receives what all others have."""
+    if not way.one_shot:
+        return 0
+    rate = _rates(problem.topology, way.box)
+    return float(way.box.max()) * problem.demand.size / max(float(rate.min()), 1.0) * 1e12
+
+
+def _rates(topology: Topology, box: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Bytes a second into each box, over links from whatever is not only its own."""
+    of_node = np.full(topology.nodes, -1)
+    of_node[: topology.npus] = box
+    into = topology.dst >= topology.npus
+    low, high = np.full(topology.nodes, topology.nodes), np.full(topology.nodes, -2)
+    for least, which in ((np.minimum, low), (np.maximum, high)):
+        least.at(which, topology.dst[into], of_node[topology.src[into]])
+    own = low == high  # a switch that only NPUs of one box reach
+    of_node[own] = low[own]
+    enters = (of_node[topology.dst] >= 0) & (of_node[topology.src] != of_node[topology.dst])
+    boxes, speeds = of_node[topology.dst[enters]], topology.bandwidth[enters]
+    return np.bincount(boxes, speeds, int(box.max()) + 1)
+
+
+def _owners(problem: Problem, way: _Way) -> int:
+    """How many NPUs sit in boxes that are as well connected as any."""
+    rate = _rates(problem.topology, way.box)
+    best = np.flatnonzero(rate >= rate.max())
+    return int(np.isin(way.box, best).sum())
+
+
 def _best(problem: Problem, way: _Way, best: Algorithm | None) -> Algorithm | None:
     """The best over numbers of chunks: from a usual one to more, else fewer; or what is known."""
     demand = problem.demand
-    rows = 2 * demand.ranks * (2 if way.one_shot else 1)
-    most = max(min(_MOST_ROWS // rows, demand.size // demand.alignment), 1)
-    first = min(max(demand.size // _USUAL, 1), _FEW if way.one_shot else max(most // 2, 1), most)
+    rows, pieces = 2 * demand.ranks * (2 if way.one_shot else 1), demand.size // demand.alignment
+    many = demand.ranks > _MANY and not way.one_shot
+    most = _MOST_ROWS // rows
+    if many:
+        most = max(most, min(2 * _owners(problem, way), _MOST_OF_MANY // rows))
+    most = max(min(most, pieces), 1)
+    usual = _FEW if way.one_shot else most if many else max(most // 2, 1)
+    first = min(max(demand.size // _USUAL, 1), usual, most)
     counts = [first << i for i in range((most // first).bit_length())]
     own = _climb(problem, way, counts, None, best)
-    if own is not None and own.demands[0].chunk_count == first:
+    if own is not None and own.demands[0].chunk_count == first and own.time > _busiest(own) * _IDLE:
         counts = [first >> i for i in range(1, first.bit_length())]
         own = _climb(problem, way, counts, own, best)
     return min((plan for plan in (best, own) if plan), key=lambda plan: plan.time, default=None)
@@ -176,21 +223,42 @@ def _in_chunks(demand: Collective, count: int) -> Collective:
 
 
 def _planned(problem: Problem, way: _Way) -> Algorithm | None:
-    problem.planning(Gateways.name, len(problem.chunks))
+    """None if boxes do not all meet."""
     topology, cost, chunks = problem.topology, problem.cost, problem.chunks
+    if not way.one_shot:
+        sums = problem.demand.kind == "reduce-scatter"
+        try:
+            if sums:
+                schedule = backwards(problem, chunks, partial(_spread, way=way))
+            else:
+                schedule = _spread(problem, topology, chunks, way=way)
+        except UnreachableError:
+            return None
+        return timed(problem, [schedule], Gateways.name)
+    problem.planning(Gateways.name, len(chunks))
     search = problem.search(problem.task.goal)
     found, reads, writes = _core.gateways(
-        topology.core, cost.core, chunks.core, way.box, way.one_shot, search
+        topology.core, cost.core, chunks.core, way.box, True, search
     )
     if found.time == NEVER:
         return None
     schedule = Schedule.from_core(topology, found, None)
-    if not way.one_shot:
-        schedule = pushed(problem, topology, schedule, chunks.largest)
-        return timed(problem, [schedule], Gateways.name)
     rows, earliest = _with_copies(schedule, reads, writes, len(chunks))
     made = Algorithm(problem.demands, rows, provenance={"method": Gateways.name})
     return placed(made, topology, cost, earliest)
+
+
+def _spread(problem: Problem, topology: Topology, chunks: Chunks, *, way: _Way) -> Schedule:
+    """Chunks that are copied to all, or summed and copied, through gateways."""
+
+    def kernel(
+        network: _core.Network, cost: _core.CostModel, chunks: _core.Chunks, search: _core.Search
+    ) -> _core.Schedule:
+        return _core.gateways(network, cost, chunks, way.box, False, search)[0]
+
+    goal = goal_of(problem, topology, chunks)
+    made = planned(problem, Gateways.name, kernel, topology, chunks, goal=goal, slot=None)
+    return pushed(problem, topology, made, chunks.largest)
 
 
 def _with_copies(
