@@ -38,7 +38,8 @@ def test_a_failed_switch_loses_its_links() -> None:
     network = load_topology("leaf-spine:4x4x2", without_switches=["s5"])
     lost = network.npus + 5
     assert network.nodes == load_topology("leaf-spine:4x4x2").nodes
-    assert lost not in network.src and lost not in network.dst
+    assert lost not in network.src
+    assert lost not in network.dst
     assert not network.translates
     assert weft.synthesize(network, "all-reduce", "1MiB").verified
 

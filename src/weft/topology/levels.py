@@ -74,6 +74,24 @@ def uneven_parts(topology: Topology, group: Sequence[int]) -> list[Numbers]:
     return [part for part in parts if 1 <= part.max() < len(part) - 1]
 
 
+def crossing(topology: Topology, part: NDArray[np.integer], *, inward: bool) -> Numbers:
+    """The links by which NPUs of parts receive (or send) what is not from their own part.
+
+    `part` is a number for every NPU, -1 for those in none. A switch that only NPUs of one part
+    reach belongs to it.
+    """
+    of_node = np.full(topology.nodes, -1)
+    of_node[: topology.npus] = part
+    into = topology.dst >= topology.npus
+    low, high = np.full(topology.nodes, topology.nodes), np.full(topology.nodes, -2)
+    np.minimum.at(low, topology.dst[into], of_node[topology.src[into]])
+    np.maximum.at(high, topology.dst[into], of_node[topology.src[into]])
+    of_node[low == high] = low[low == high]
+    near, far = (topology.dst, topology.src) if inward else (topology.src, topology.dst)
+    mine = (near < topology.npus) & (of_node[near] >= 0)
+    return np.flatnonzero(mine & (of_node[near] != of_node[far]))
+
+
 def _growing(away: Numbers) -> Iterator[Numbers]:
     """Parts joined by ever longer ways, up to one of all."""
     part = np.arange(len(away))

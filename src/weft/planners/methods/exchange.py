@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm
 from weft.engine import simulate
@@ -19,7 +20,8 @@ from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.planners.sends import Sends, in_steps
 from weft.topology.grid import Grid, Places, grid_of
-from weft.topology.levels import levels_of
+from weft.topology.levels import crossing, levels_of
+from weft.topology.model import Topology
 
 _COUNTS = (1, 2, 4, 8, 16)  # links that take turns like powers of two
 _MOST_ROWS = 1 << 17  # over which a plan in more chunks is not tried
@@ -28,6 +30,8 @@ _HOPELESS = 2  # what takes so many times the ideal lacks something else than ch
 # What takes no longer than this over the ideal is as good as what Steiner trees find for many
 # NPUs, and other planners for very many.
 _SURE, _MANY_NPUS, _VERY_MANY_NPUS = 1.05, 32, 128
+# Among so many others take minutes, for a few percent at the most.
+_FAR, _HUNDREDS = 1.25, 256
 
 
 class Exchange(Planner):
@@ -56,7 +60,8 @@ class Exchange(Planner):
         if best.provenance.get("method") != self.name or other.judged or not other.seeded:
             return True
         many = _MANY_NPUS if isinstance(other, Steiner) else _VERY_MANY_NPUS
-        return problem.demand.ranks < many or best.time > problem.task.ideal * _SURE
+        hope = _SURE if problem.demand.ranks < _HUNDREDS else _FAR
+        return problem.demand.ranks < many or best.time > problem.task.ideal * hope
 
     def plan(self, problem: Problem) -> Algorithm:
         problem.planning(self.name, problem.demand.chunk_count)
@@ -88,6 +93,7 @@ class _Ways:
     """The levels of the group, and the places of both ends of each chunk there."""
 
     grid: Grid
+    network: Topology
     src: Places
     dst: Places
 
@@ -98,7 +104,7 @@ class _Ways:
         first = chunks.set_members[chunks.set_offsets[:-1]]
         place = np.zeros(network.npus, dtype=np.int64)
         place[grid.npus] = np.arange(len(grid.npus))
-        return cls(grid, place[first[chunks.pre]], place[first[chunks.post]])
+        return cls(grid, network, place[first[chunks.pre]], place[first[chunks.post]])
 
     def stops(self) -> Iterator[Places]:
         """Where each chunk stops on its way: nowhere; after the levels inside, or outside; both.
@@ -107,6 +113,8 @@ class _Ways:
         from the start.
         """
         yield self.dst
+        if (balanced := self._balanced()) is not None:
+            yield balanced
         odd = sum(self._away(level) for level in range(len(self.grid.sizes))) % 2 == 1
         for level in range(1, len(self.grid.sizes)):
             stride = self.grid.stride(level)
@@ -115,6 +123,29 @@ class _Ways:
             yield inside
             yield outside
             yield np.where(odd, inside, outside)
+
+    def _balanced(self) -> Places | None:
+        """Straight, but others in the box take over what a slow way out or in cannot; or None.
+
+        Of what NPUs exchange with other boxes, each carries as much as its links allow.
+        """
+        if len(self.grid.sizes) < 2:
+            return None
+        size, network = self.grid.sizes[0], self.network
+        box = np.full(network.npus, -1)
+        box[self.grid.npus] = np.arange(len(self.grid.npus)) // size
+        stop = self.dst.copy()
+        for inward, ends, others in ((False, self.src, self.dst), (True, self.dst, self.src)):
+            links = crossing(network, box, inward=inward)
+            npu = (network.dst if inward else network.src)[links]
+            rate = np.bincount(npu, network.bandwidth[links], network.npus)[self.grid.npus]
+            if (rate == rate[0]).all():
+                continue
+            across = np.flatnonzero((ends // size != others // size) & (stop == self.dst))
+            mate = _handed_over(ends[across], rate, size)
+            moved = mate != ends[across]
+            stop[across[moved]] = mate[moved]
+        return None if np.array_equal(stop, self.dst) else stop
 
     def made(self, problem: Problem, stop: Places) -> Algorithm:
         """The plan with exact times: near places inside first, of these all boxes in turn."""
@@ -134,6 +165,27 @@ class _Ways:
         """How far each chunk has to go along a level."""
         ends = (self.grid.along(level, end) for end in (self.dst, self.src))
         return np.subtract(*ends) % self.grid.sizes[level]
+
+
+def _handed_over(ends: Places, rate: NDArray[np.float64], size: int) -> Places:
+    """Who sends (or receives) each chunk instead of its own end, so that loads follow rates."""
+    count = np.bincount(ends, minlength=len(rate)).reshape(-1, size)
+    rates = np.maximum(rate.reshape(-1, size), 1e-9)
+    fair = np.floor(count.sum(axis=1, keepdims=True) * rates / rates.sum(axis=1, keepdims=True))
+    spare = np.maximum(fair - count, 0).astype(np.int64)
+    taken = ends.copy()
+    for end in np.flatnonzero((count > fair + 1).reshape(-1)).tolist():
+        mine, first = np.flatnonzero(ends == end), end - end % size
+        # In turn to mates that have room, evenly over all that it sends.
+        mates = np.repeat(np.arange(size), spare[end // size])
+        extra = int(min(count.reshape(-1)[end] - fair.reshape(-1)[end], len(mates)))
+        if extra < 1:
+            continue
+        some = mates[np.arange(extra) * len(mates) // extra]
+        np.subtract.at(spare[end // size], some, 1)
+        order = np.argsort(np.arange(extra) % size, kind="stable")
+        taken[mine[np.arange(extra) * len(mine) // extra]] = first + some[order]
+    return taken
 
 
 add(Exchange())

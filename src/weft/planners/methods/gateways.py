@@ -27,7 +27,7 @@ from weft.planners.listed import backwards, goal_of, planned, pushed, timed
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
-from weft.topology.levels import uneven_parts
+from weft.topology.levels import crossing, uneven_parts
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -132,28 +132,21 @@ def _shot_floor(problem: Problem, way: _Way) -> float:
     """Picoseconds that one shot takes at least: every box receives what all others have."""
     if not way.one_shot:
         return 0
-    rate = _rates(problem.topology, way.box)
+    rate = _rates(problem, way)
     return float(way.box.max()) * problem.demand.size / max(float(rate.min()), 1.0) * 1e12
 
 
-def _rates(topology: Topology, box: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Bytes a second into each box, over links from whatever is not only its own."""
-    of_node = np.full(topology.nodes, -1)
-    of_node[: topology.npus] = box
-    into = topology.dst >= topology.npus
-    low, high = np.full(topology.nodes, topology.nodes), np.full(topology.nodes, -2)
-    for least, which in ((np.minimum, low), (np.maximum, high)):
-        least.at(which, topology.dst[into], of_node[topology.src[into]])
-    own = low == high  # a switch that only NPUs of one box reach
-    of_node[own] = low[own]
-    enters = (of_node[topology.dst] >= 0) & (of_node[topology.src] != of_node[topology.dst])
-    boxes, speeds = of_node[topology.dst[enters]], topology.bandwidth[enters]
-    return np.bincount(boxes, speeds, int(box.max()) + 1)
+def _rates(problem: Problem, way: _Way) -> NDArray[np.float64]:
+    """Bytes a second into each box."""
+    topology = problem.topology
+    enters = crossing(topology, way.box, inward=True)
+    boxes = way.box[topology.dst[enters]]
+    return np.bincount(boxes, topology.bandwidth[enters], int(way.box.max()) + 1)
 
 
 def _owners(problem: Problem, way: _Way) -> int:
     """How many NPUs sit in boxes that are as well connected as any."""
-    rate = _rates(problem.topology, way.box)
+    rate = _rates(problem, way)
     best = np.flatnonzero(rate >= rate.max())
     return int(np.isin(way.box, best).sum())
 
