@@ -138,7 +138,8 @@ class _Ways:
         for inward, ends, others in ((False, self.src, self.dst), (True, self.dst, self.src)):
             links = crossing(network, box, inward=inward)
             npu = (network.dst if inward else network.src)[links]
-            rate = np.bincount(npu, network.bandwidth[links], network.npus)[self.grid.npus]
+            carried = np.bincount(npu, network.bandwidth[links], network.npus)
+            rate = carried[self.grid.npus].astype(np.float64)
             if (rate == rate[0]).all():
                 continue
             across = np.flatnonzero((ends // size != others // size) & (stop == self.dst))

@@ -141,7 +141,8 @@ def _rates(problem: Problem, way: _Way) -> NDArray[np.float64]:
     topology = problem.topology
     enters = crossing(topology, way.box, inward=True)
     boxes = way.box[topology.dst[enters]]
-    return np.bincount(boxes, topology.bandwidth[enters], int(way.box.max()) + 1)
+    rates = np.bincount(boxes, topology.bandwidth[enters], int(way.box.max()) + 1)
+    return rates.astype(np.float64)
 
 
 def _owners(problem: Problem, way: _Way) -> int:
