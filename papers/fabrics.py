@@ -7,6 +7,7 @@ or written by hand, judged and timed by Weft.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from papers.report import Extent, Row, Setup, one_table
 from weft import synthesize
@@ -139,6 +140,33 @@ def _changed(network: Topology, change: str) -> Topology:
     return network.without(links=[leaf]) if "dead" in change else network.scaled([leaf], 0.5)
 
 
+_FAULTS: dict[str, Callable[[Topology], Topology]] = {
+    "none": lambda network: network,
+    "NIC dead": lambda network: network.without(links=["0-s64"]),
+    "NIC at half speed": lambda network: network.scaled(["0-s64"], 0.5),
+    "GPU dead": lambda network: network.without(npus=[3]),
+    "leaf dead": lambda network: network.without(switches=["s64"]),
+    "spine dead": lambda network: network.without(switches=["s72"]),
+}
+
+
+def faults(extent: Extent) -> Setup:
+    """What failures cost: the gap to the bound of what is left."""
+    title = "h100:64 with a fault: microseconds, the bound for any chunks; CPU seconds, all in"
+    kinds = ("all-reduce", "all-gather", "all-to-all")
+    wanted = kinds if extent >= Extent.USUAL else kinds[1:2]
+    cases = [(fault, kind) for kind in wanted for fault in _FAULTS]
+    columns = ("fault", "collective", "us", "bound", "of bound", "method", "CPU s", "verified")
+    return one_table("faults", title, columns, cases, _fault_row)
+
+
+def _fault_row(case: tuple[str, str]) -> Row:
+    fault, kind = case
+    network = _FAULTS[fault](load_topology("h100:64"))
+    result, took = _timed(network, kind, "256MiB")
+    return (fault, kind, result.time / 1e6, *_beside(result, took))
+
+
 def _beside(result: Result, took: float) -> Row:
     ratio = result.time / max(result.bound.ideal, 1)
     return (result.bound.ideal / 1e6, ratio, result.to_dict()["method"], took, result.verified)
@@ -150,4 +178,10 @@ def _timed(network: Topology, kind: str, size: int | str) -> tuple[Result, float
     return result, time.process_time() - began
 
 
-TABLES = {"sizes": sizes, "by-hand": by_hand, "twins": twins, "seconds": seconds}
+TABLES = {
+    "sizes": sizes,
+    "by-hand": by_hand,
+    "twins": twins,
+    "seconds": seconds,
+    "faults": faults,
+}
