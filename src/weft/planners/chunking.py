@@ -26,6 +26,7 @@ _NPUS_A_WEIGHT = 16  # so many more make a transfer behind switches dearer by on
 # A Broadcast has many more chunks: rows at most, behind switches it takes longer to place them;
 # chunks that are served at a switch before one that waits; and a forecast as good as the best.
 _MOST_ROWS, _MOST_ROWS_BEHIND_SWITCHES = 1 << 20, 1 << 17
+_MOST_LONG_ROWS = 1 << 19  # of a plan of steady trees
 _CHUNKS_AT_A_SWITCH = 4
 _ENOUGH = 1.002
 _FEW_CHUNKS = 1 << 12  # of which a table is made even if all are alike
@@ -59,6 +60,21 @@ def options(problem: Problem) -> list[Option]:
         replace(option, problem=replace(problem, task=option.problem.task, free=()))
         for option in memo["options"]
     ]
+
+
+def long_options(problem: Problem) -> list[Option]:
+    """The same for planners that need many chunks and place them quickly: only rows limit them."""
+    found = options(problem)
+    if len(found) < 2 or len(problem.demands) > 1:
+        return found
+    last = found[-1].problem.demand
+    each = problem.demand.part_count * problem.topology.npus
+    by_bytes = problem.demand.size // (problem.demand.part_count * problem.demand.alignment)
+    for count in _CANDIDATES:
+        if last.chunks_per_share < count <= min(_MOST_LONG_ROWS // each, by_bytes):
+            cut = problem.cut([replace(problem.demand, chunks_per_share=count)])
+            found.append(Option(cut, _forecast(cut), each * count))
+    return found
 
 
 def rooted_cuts(problem: Problem) -> tuple[list[Problem], int]:

@@ -31,11 +31,14 @@ from weft.units import NEVER
 _MOST_ROWS = 1 << 18
 _USUAL = 1 << 18  # bytes of a chunk of which the search for their number starts
 _FEW = 64  # chunks that show how much links would carry
+_HOPELESS = 1.5  # a plan with few chunks takes so much longer than the best known
 _MISSES = 2  # numbers of chunks in a row that gain nothing
 _WORTH = 1.005
 _FULL = 1.01  # over the load of the busiest link: more chunks gain nothing
 _CLOSE = 1.1  # over the bound: nobody else finds much that is better
 _MOST_BOXINGS = 2
+# Of more NPUs without switches, others come first: boxes are seldom clear there, and take long.
+_FEW_NPUS, _LATE = 32, 61
 
 HOME, FOR_OTHERS, FOR_OWN = range(3)  # as in cpp/planners/gateways/gateways.h
 
@@ -54,6 +57,10 @@ class Gateways(Planner):
             return None
         return "plans one all-reduce of NPUs in boxes that reach each other directly"
 
+    def turn(self, problem: Problem) -> int:
+        network = problem.topology
+        return self.rank if network.switches or network.npus <= _FEW_NPUS else _LATE
+
     def can_improve(self, problem: Problem, best: Algorithm) -> bool:
         """Where all NPUs are alike, compositions by level are as good."""
         if problem.is_auto and self.fits(problem) is None and _are_alike(problem):
@@ -70,7 +77,7 @@ class Gateways(Planner):
             raise InputError(f"method {self.name} finds no way between all boxes; use auto")
         return min(plans, key=lambda plan: plan.time)
 
-    def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:  # noqa: ARG002
+    def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         if not any(problem.free):
             try:
                 return self.plan(problem)
@@ -80,7 +87,8 @@ class Gateways(Planner):
                 raise
         found: Algorithm | None = None
         for way in _ways(problem):
-            found = _best(problem, way, found)
+            limit = min(plan.time for plan in (best, found) if plan) if best or found else NEVER
+            found = _best(problem, way, found, limit)
         return found
 
 
@@ -116,17 +124,21 @@ def _are_alike(problem: Problem) -> bool:
     return seen is not None and seen.is_even
 
 
-def _best(problem: Problem, way: _Way, best: Algorithm | None) -> Algorithm | None:
-    """The best over numbers of chunks: from a usual one to more, else fewer; or what is known."""
+def _best(problem: Problem, way: _Way, best: Algorithm | None, limit: int) -> Algorithm | None:
+    """The best over numbers of chunks: from a usual one to more, else fewer; or the last way's."""
     demand = problem.demand
     rows = 2 * demand.ranks * (2 if way.one_shot else 1)
     most = max(min(_MOST_ROWS // rows, demand.size // demand.alignment), 1)
     first = min(max(demand.size // _USUAL, 1), _FEW if way.one_shot else max(most // 2, 1), most)
+    if first > _FEW and limit < NEVER:
+        glance = _planned(_cut(problem, _FEW), way)
+        if glance is None or glance.time > limit * _HOPELESS:
+            return best
     counts = [first << i for i in range((most // first).bit_length())]
-    own = _climb(problem, way, counts, None, best)
+    own = _climb(problem, way, counts, None, limit)
     if own is not None and own.demands[0].chunk_count == first:
         counts = [first >> i for i in range(1, first.bit_length())]
-        own = _climb(problem, way, counts, own, best)
+        own = _climb(problem, way, counts, own, limit)
     return min((plan for plan in (best, own) if plan), key=lambda plan: plan.time, default=None)
 
 
@@ -135,11 +147,11 @@ def _climb(
     way: _Way,
     counts: Sequence[int],
     own: Algorithm | None,
-    best: Algorithm | None,
+    limit: int,
 ) -> Algorithm | None:
     """Numbers of chunks in turn, until some gain nothing or links are full.
 
-    Or until links have too much to carry for a plan to be better than the best known.
+    Or until links have too much to carry for a plan to take less than the limit.
     """
     misses = 0
     for count in counts:
@@ -152,7 +164,7 @@ def _climb(
         load = _busiest(made)
         if misses == _MISSES or own.time < load * _FULL:
             break
-        if best is not None and count >= _FEW and load > best.time:
+        if count >= _FEW and load > limit:
             break
     return own
 
