@@ -47,4 +47,5 @@ def test_partners_outside_the_group() -> None:
 
 def test_same_plan_on_any_number_of_threads() -> None:
     one, two = (weft.synthesize("mi250:2", "all-gather", "16MB", threads=n, seed=3) for n in (1, 2))
-    assert one.algorithm.transfers == two.algorithm.transfers
+    columns, others = one.to_columns(), two.to_columns()
+    assert all((columns[name] == others[name]).all() for name in columns)
