@@ -31,6 +31,7 @@ _CHUNKS_AT_A_SWITCH = 4
 _ENOUGH = 1.002
 _FEW_CHUNKS = 1 << 12  # of which a table is made even if all are alike
 WORTH = 1.005  # more chunks must gain at least this much
+_BETTER = 1.002  # what gains this much is kept, though it does not encourage to go on
 _HOPELESS = 1.5  # the most promising number of chunks takes so much longer than what is known
 # Counts in a row that may fail to; more, as long as little work is done.
 _PATIENCE, _MORE_PATIENCE, _LITTLE_WORK = 2, 4, 1 << 15
@@ -237,6 +238,7 @@ class _Climb:
     known: int
     best: Algorithm | None = None
     spent: int = 0
+    mark: int = NEVER  # what the last option took that was worth it
 
     def along(self, path: range) -> None:
         """Try options one after the other, until some in a row bring nothing."""
@@ -258,10 +260,14 @@ class _Climb:
         """Plan an option; whether that is worth it."""
         tried = self.plan(option.problem)
         self.spent += option.work
-        if tried is None or (self.best is not None and tried.time * WORTH >= self.best.time):
+        if tried is None:
             return False
-        self.best = tried
-        return True
+        worth = tried.time * WORTH < self.mark
+        if self.best is None or tried.time * _BETTER < self.best.time:
+            self.best = tried
+        if worth:
+            self.mark = tried.time
+        return worth
 
 
 def _counts(topology: Topology, collective: Collective, cost: CostModel) -> list[int]:
