@@ -16,6 +16,7 @@ from weft.planners.schedule import Schedule
 from weft.topology.model import Topology
 
 _EARLY = 34  # where it is likely to win it comes before others that take longer
+_FROM_ALL = {"all-gather", "reduce-scatter", "all-reduce"}  # one root alone is `rooted`'s
 _CLOSE = 1.03  # over the bound: nobody else finds what is better
 
 
@@ -34,8 +35,9 @@ class Steady(Matching):
         return _EARLY if _has_cables_and_switches(problem.topology) else self.rank
 
     def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:
-        cables = _has_cables_and_switches(problem.topology)
-        return cables and super().is_worth_trying(problem, best)
+        if not problem.kinds <= _FROM_ALL or not _has_cables_and_switches(problem.topology):
+            return False
+        return super().is_worth_trying(problem, best)
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
         ours = best.provenance["method"] == self.name
