@@ -32,6 +32,16 @@ BEFORE = {
     name: tuple(map(float, times)) for name, *times in map(str.split, _BEFORE.strip().splitlines())
 }
 
+# Why rows take more than 1.15 of the bound. Nobody knows a faster algorithm for any of them, nor
+# a higher bound for those that are open.
+_OPEN = "open"
+_TO_BLAME = {
+    "dgx2:2 256KiB": "the algorithm: some ports send the buffer 4 times, 8.4 us, and others twice",
+    "rails:8x32 64KiB": _OPEN,
+    "rails:8x32 256KiB": _OPEN,
+    "leaf-spine:8x8x4 64KiB": _OPEN,
+}
+
 # Collective, network, size, microseconds by hand: what the algorithm does.
 _BY_HAND = (
     ("all-reduce", "h100:8", "256", 3.340, "one-shot by level"),
@@ -73,13 +83,21 @@ def sizes(extent: Extent) -> Setup:
         for size, before in zip(SIZES, BEFORE[network], strict=True)
     ]
     columns = ("network", "size", "us", "before", "bound", "of bound", "method", "CPU s")
-    return one_table("sizes", title, (*columns, "verified"), cases, _size_row)
+    more = ("verified", "best by any means", "to blame")
+    return one_table("sizes", title, (*columns, *more), cases, _size_row)
 
 
 def _size_row(case: tuple[str, int, float]) -> Row:
     network, size, before = case
     result, seconds = _timed(load_topology(network), "all-reduce", size)
-    return (network, format_size(size), result.time / 1e6, before, *_beside(result, seconds))
+    us, shown = result.time / 1e6, format_size(size)
+    by_hand = (
+        one[3]
+        for one in _BY_HAND
+        if one[:2] == ("all-reduce", network) and parse_size(one[2]) == size
+    )
+    why = _TO_BLAME.get(f"{network} {shown}", "")
+    return (network, shown, us, before, *_beside(result, seconds), min(us, before, *by_hand), why)
 
 
 def by_hand(extent: Extent) -> Setup:  # noqa: ARG001 - one extent

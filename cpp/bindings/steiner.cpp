@@ -14,8 +14,10 @@ Planned plan(const Network& network, CostModel cost, const Chunks& chunks, const
         [&](std::int32_t chunk) -> const HopTimes& { return times[sizes.of_chunk[chunk]]; });
 }
 
-const Registration registration("steiner",
-                                [](nb::module_& module) { bind_planner(module, "steiner", plan); });
+const Registration registration("steiner", [](nb::module_& module) {
+    bind_planner(module, "steiner", plan);
+    bind_uniform_planner(module, "steady", plan_steady);
+});
 
 }  // namespace
 }  // namespace weft::bindings

@@ -656,6 +656,8 @@ class Simulation:
 
 def steiner(network: Network, cost: CostModel, chunks: Chunks, search: Search) -> Schedule: ...
 
+def steady(network: Network, cost: CostModel, chunks: Chunks, search: Search) -> Schedule: ...
+
 class Directions:
     """
     The hops out of each NPU of a grid that translates onto itself, and what they occupy.

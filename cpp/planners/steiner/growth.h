@@ -25,6 +25,8 @@ class Loads {
     void aim_at(double time) {
         for (std::int32_t b = 0; b < hops_.bundles.size(); ++b) even_[b] = 1 / (time * links(b));
     }
+    // How steeply full links get dearer: the sixth power of how full they are, squared so often.
+    void steepen(int squarings) { squarings_ = squarings; }
     // For how long each bundle must idle, before what it carries can reach it and after.
     void set_idle(const std::vector<double>& time) {
         for (std::int32_t b = 0; b < hops_.bundles.size(); ++b) idle_[b] = time[b] * links(b);
@@ -40,7 +42,9 @@ class Loads {
             const auto held = static_cast<double>(times.holds[i].length);
             const double full = (load_[bundle] + idle_[bundle] + chunks * held) * even_[bundle];
             const double cube = full * full * full;
-            sum += held * (floor_price + cube * cube);
+            double steep = cube * cube;
+            for (int i = 0; i < squarings_; ++i) steep *= steep;
+            sum += held * (floor_price + steep);
         }
         return sum;
     }
@@ -72,6 +76,7 @@ class Loads {
     const Hops& hops_;
     std::span<const HopTimes> times_;
     const double depth_price_;
+    int squarings_ = 0;
     std::vector<double> load_;  // per bundle: time its links are held in all
     std::vector<double> idle_;  // per bundle: time its links must idle in all
     std::vector<double> even_;  // per bundle: one over the load that counts as full

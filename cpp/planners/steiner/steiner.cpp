@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <vector>
 
 #include "base/parallel.h"
 #include "planners/race.h"
+#include "planners/steiner/partners.h"
 #include "planners/steiner/trees.h"
 #include "planners/tree_tasks.h"
 
@@ -22,6 +25,11 @@ constexpr std::array depth_prices = {1.0, 0.3, 0.1};
 // Where chunks (sums count for four) times hops are more than this, only the first is tried.
 constexpr std::size_t small = std::size_t{1} << 19;
 
+// How steep prices get once passes gain nothing; of trees that only must load links evenly, from
+// which pass on they are scheduled, to which, and what their depth costs.
+constexpr int steeper = 2, steep = 3, steepest = 6;
+constexpr double low_depth_price = 0.01;
+
 // Nothing more than a few thousandths to gain.
 ps close_to(ps bound) { return bound + bound / 512; }
 
@@ -35,12 +43,28 @@ class SteinerAttempt {
           tree_tasks_(hops) {}
 
     Schedule run() {
+        int squarings = 0;
         for (int pass = 0, in_vain = 0; pass < most_passes && in_vain < patience; ++pass) {
+            router_.steepen(squarings);
             if (!router_.pass()) return {};
             const ps before = best_.time;
             schedule_trees();
             if (best_.time <= close_to(bound_) || router_.looks() > most_looks) break;
             in_vain = best_.time < before - before / 512 ? 0 : in_vain + 1;
+            if (in_vain == patience && squarings < steeper) --in_vain, squarings = steeper;
+        }
+        return std::move(best_);
+    }
+
+    // Prices steepen from pass to pass, so that what counts in the end is the busiest link alone;
+    // the last passes are scheduled.
+    Schedule run_steadily() {
+        for (int pass = 0; pass <= steepest; ++pass) {
+            router_.steepen(pass);
+            if (!router_.pass()) return {};
+            if (pass < steep) continue;
+            schedule_trees();
+            if (best_.time <= close_to(bound_)) break;
         }
         return std::move(best_);
     }
@@ -134,6 +158,25 @@ Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const C
         });
     if (search.progress.cancelled) throw Cancelled();
     return best;
+}
+
+Schedule plan_steady(const Network&, const Hops& hops, const HopTimes& times, const Chunks& chunks,
+                     const Search& search) {
+    const Sizes alike{{chunks.largest()}, std::vector<std::int32_t>(chunks.size(), 0)};
+    const auto planned = [&](const Hops& over, const HopTimes& cost) {
+        SteinerAttempt attempt(over, {&cost, 1}, chunks, alike, search, low_depth_price,
+                               search.threads);
+        Schedule found = attempt.run_steadily();
+        if (search.progress.cancelled) throw Cancelled();
+        return found;
+    };
+    const auto kept = hops_to_partners(hops);
+    if (static_cast<std::int32_t>(kept.size()) < hops.count()) {
+        Schedule found = planned(only(hops, kept), only(hops, times, kept));
+        for (auto& hop : found.hop) hop = kept[hop];
+        if (found.time != never) return found;
+    }
+    return planned(hops, times);
 }
 
 }  // namespace weft

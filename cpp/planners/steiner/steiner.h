@@ -16,4 +16,9 @@ namespace weft {
 Schedule plan_steiner(const Hops& hops, std::span<const HopTimes> times, const Chunks& chunks,
                       const Sizes& sizes, const Search& search);
 
+// Chunks that are only copied, all taken for the largest, by trees that load links as evenly as can
+// be, however deep they get: for many chunks.
+Schedule plan_steady(const Network& network, const Hops& hops, const HopTimes& times,
+                     const Chunks& chunks, const Search& search);
+
 }  // namespace weft

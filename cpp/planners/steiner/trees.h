@@ -78,6 +78,7 @@ class SteinerRouter {
         return trees_[first + k % (first_tree_[chunk_class + 1] - first)];
     }
     double busiest() const { return loads_.busiest(); }
+    void steepen(int squarings) { loads_.steepen(squarings); }
     void set_idle(const std::vector<double>& time) { loads_.set_idle(time); }
     std::int64_t looks() const { return grower_.looks(); }
 

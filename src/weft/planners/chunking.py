@@ -26,10 +26,12 @@ _NPUS_A_WEIGHT = 16  # so many more make a transfer behind switches dearer by on
 # A Broadcast has many more chunks: rows at most, behind switches it takes longer to place them;
 # chunks that are served at a switch before one that waits; and a forecast as good as the best.
 _MOST_ROWS, _MOST_ROWS_BEHIND_SWITCHES = 1 << 20, 1 << 17
+_MOST_LONG_ROWS = 1 << 19  # of a plan of steady trees
 _CHUNKS_AT_A_SWITCH = 4
 _ENOUGH = 1.002
 _FEW_CHUNKS = 1 << 12  # of which a table is made even if all are alike
 WORTH = 1.005  # more chunks must gain at least this much
+_BETTER = 1.002  # what gains this much is kept, though it does not encourage to go on
 _HOPELESS = 1.5  # the most promising number of chunks takes so much longer than what is known
 # Counts in a row that may fail to; more, as long as little work is done.
 _PATIENCE, _MORE_PATIENCE, _LITTLE_WORK = 2, 4, 1 << 15
@@ -59,6 +61,21 @@ def options(problem: Problem) -> list[Option]:
         replace(option, problem=replace(problem, task=option.problem.task, free=()))
         for option in memo["options"]
     ]
+
+
+def long_options(problem: Problem) -> list[Option]:
+    """The same for planners that need many chunks and place them quickly: only rows limit them."""
+    found = options(problem)
+    if len(found) < 2 or len(problem.demands) > 1:
+        return found
+    last = found[-1].problem.demand
+    each = problem.demand.part_count * problem.topology.npus
+    by_bytes = problem.demand.size // (problem.demand.part_count * problem.demand.alignment)
+    for count in _CANDIDATES:
+        if last.chunks_per_share < count <= min(_MOST_LONG_ROWS // each, by_bytes):
+            cut = problem.cut([replace(problem.demand, chunks_per_share=count)])
+            found.append(Option(cut, _forecast(cut), each * count))
+    return found
 
 
 def rooted_cuts(problem: Problem) -> tuple[list[Problem], int]:
@@ -221,6 +238,7 @@ class _Climb:
     known: int
     best: Algorithm | None = None
     spent: int = 0
+    mark: int = NEVER  # what the last option took that was worth it
 
     def along(self, path: range) -> None:
         """Try options one after the other, until some in a row bring nothing."""
@@ -242,10 +260,14 @@ class _Climb:
         """Plan an option; whether that is worth it."""
         tried = self.plan(option.problem)
         self.spent += option.work
-        if tried is None or (self.best is not None and tried.time * WORTH >= self.best.time):
+        if tried is None:
             return False
-        self.best = tried
-        return True
+        worth = tried.time * WORTH < self.mark
+        if self.best is None or tried.time * _BETTER < self.best.time:
+            self.best = tried
+        if worth:
+            self.mark = tried.time
+        return worth
 
 
 def _counts(topology: Topology, collective: Collective, cost: CostModel) -> list[int]:

@@ -144,11 +144,15 @@ def scatter_and_gather(problem: Problem, spread: Spread) -> list[Schedule]:
 
 
 def halves_floor(problem: Problem) -> int:
-    """Picoseconds that no All-Reduce in two halves can beat: those of its All-Gather, at least."""
+    """Picoseconds that an All-Reduce in two halves hardly beats: those of both, one by one."""
     memo = problem.task.memo
     if "halves" not in memo:
-        gather = quick_bound(problem.topology, _as(problem, "all-gather"), problem.cost)
-        memo["halves"] = 2 * gather if problem.topology.reverse_links is not None else gather
+        kinds = ("all-gather", "reduce-scatter")
+        if problem.topology.reverse_links is not None:  # the same there and back
+            kinds = ("all-gather", "all-gather")
+        memo["halves"] = sum(
+            quick_bound(problem.topology, _as(problem, kind), problem.cost) for kind in kinds
+        )
     floor: int = memo["halves"]
     return max(floor, problem.bound)
 

@@ -11,7 +11,7 @@ from weft import _core
 from weft.algorithm import Algorithm
 from weft.engine import simulate
 from weft.errors import PlannerError, WeftError
-from weft.planners.chunking import climb, leaves_a_gap, options
+from weft.planners.chunking import Option, climb, leaves_a_gap, options
 from weft.planners.problem import AUTO, Problem
 from weft.registry import Registry
 
@@ -119,7 +119,11 @@ class Planner(ABC):
                 raise TypeError(f"plan gives {type(made).__name__}, not an Algorithm")
             return made if made.timed else simulate(made, option.topology, option.cost).timed()
 
-        return climb(options(problem), plan, best)
+        return climb(self.options(problem), plan, best)
+
+    def options(self, problem: Problem) -> list[Option]:
+        """The numbers of chunks that `search` may try."""
+        return options(problem)
 
     def rows(self, problem: Problem) -> int:  # noqa: ARG002 - for those who can tell
         """About how many transfers a plan has; 0 if that is not known beforehand."""

@@ -37,7 +37,7 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     planners = _candidates(problem)
     _check(problem, planners)
     workers = min(problem.threads, trials)
-    early = [planner for planner in planners if problem.is_auto and planner.rank <= _EARLY]
+    early = [planner for planner in planners if problem.is_auto and planner.turn(problem) <= _EARLY]
     seeded = [planner for planner in planners if planner.seeded and planner not in early]
     late = [planner for planner in planners if not planner.seeded and planner not in early]
     known = _run(problem, early)

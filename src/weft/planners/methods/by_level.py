@@ -45,6 +45,8 @@ _TRUE = 1.005
 # Among fewer NPUs others are cheap enough to ask, and among more there are too many rows for a mix
 # of parts; not if the plan is so close.
 _MANY, _MOST_MIXED, _CLOSE = 32, 512, 1.01
+# Of so many NPUs quick bounds are loose, and others take long for what is far worse.
+_VERY_MANY, _NO_OTHERS = 128, 2.5
 _LOST = 0.1  # of the time in which links are shared
 _HARDLY = 1.0002
 _WORTH = 1.002  # more pieces, and more parts, must gain at least this much
@@ -84,6 +86,8 @@ class ByLevel(Planner):
         alike = plain and seen is not None and seen.is_even
         many = _MANY <= problem.demand.ranks <= _MOST_MIXED
         hope = _HOPE if many else _CLOSE
+        if many and problem.demand.ranks >= _VERY_MANY:
+            hope = _NO_OTHERS
         if seen is None or not alike or best.time > problem.task.ideal * hope:
             return True
         is_users = other.seeded and other.judged

@@ -36,12 +36,15 @@ _MOST_ROWS, _MOST_OF_MANY = 1 << 18, 1 << 20
 _MANY = 64  # NPUs of which each should own two chunks, however many rows that makes
 _USUAL = 1 << 18  # bytes of a chunk of which the search for their number starts
 _FEW = 64  # chunks that show how much links would carry
+_HOPELESS = 1.5  # a plan with few chunks takes so much longer than the best known
 _MISSES = 2  # numbers of chunks in a row that gain nothing
 _WORTH = 1.005
 _FULL = 1.01  # over the load of the busiest link: more chunks gain nothing
 _IDLE = 1.2  # over that load: fewer chunks may gain something
 _CLOSE, _FAR = 1.1, 1.4  # over the bound: nobody else finds much that is better
 _MOST_BOXINGS = 2
+# Of more NPUs without switches, others come first: boxes are seldom clear there, and take long.
+_FEW_NPUS, _LATE = 32, 61
 
 HOME, FOR_OTHERS, FOR_OWN = range(3)  # as in cpp/planners/gateways/gateways.h
 
@@ -59,6 +62,10 @@ class Gateways(Planner):
         if problem.kinds <= set(_KINDS) and len(problem.demands) == 1 and _boxes(problem):
             return None
         return f"plans one {', '.join(_KINDS[:-1])} or {_KINDS[-1]} of NPUs in boxes"
+
+    def turn(self, problem: Problem) -> int:
+        network = problem.topology
+        return self.rank if network.switches or network.npus <= _FEW_NPUS else _LATE
 
     def can_improve(self, problem: Problem, best: Algorithm) -> bool:
         """Where all NPUs are alike, compositions by level are as good."""
@@ -90,8 +97,9 @@ class Gateways(Planner):
             return climb(options(problem), self.plan, best)
         found: Algorithm | None = None
         for way in _ways(problem):
-            if found is None or _shot_floor(problem, way) < found.time:
-                found = _best(problem, way, found)
+            limit = min(plan.time for plan in (best, found) if plan) if best or found else NEVER
+            if found is None or _shot_floor(problem, way) < limit:
+                found = _best(problem, way, found, limit)
         return found
 
 
@@ -152,8 +160,8 @@ def _owners(problem: Problem, way: _Way) -> int:
     return int(np.isin(way.box, best).sum())
 
 
-def _best(problem: Problem, way: _Way, best: Algorithm | None) -> Algorithm | None:
-    """The best over numbers of chunks: from a usual one to more, else fewer; or what is known."""
+def _best(problem: Problem, way: _Way, best: Algorithm | None, limit: int) -> Algorithm | None:
+    """The best over numbers of chunks: from a usual one to more, else fewer; or the last way's."""
     demand = problem.demand
     rows, pieces = 2 * demand.ranks * (2 if way.one_shot else 1), demand.size // demand.alignment
     many = demand.ranks > _MANY and not way.one_shot
@@ -163,11 +171,15 @@ def _best(problem: Problem, way: _Way, best: Algorithm | None) -> Algorithm | No
     most = max(min(most, pieces), 1)
     usual = _FEW if way.one_shot else most if many else max(most // 2, 1)
     first = min(max(demand.size // _USUAL, 1), usual, most)
+    if first > _FEW and limit < NEVER and not many:
+        glance = _planned(_cut(problem, _FEW), way)
+        if glance is None or glance.time > limit * _HOPELESS:
+            return best
     counts = [first << i for i in range((most // first).bit_length())]
-    own = _climb(problem, way, counts, None, best)
+    own = _climb(problem, way, counts, None, limit)
     if own is not None and own.demands[0].chunk_count == first and own.time > _busiest(own) * _IDLE:
         counts = [first >> i for i in range(1, first.bit_length())]
-        own = _climb(problem, way, counts, own, best)
+        own = _climb(problem, way, counts, own, limit)
     return min((plan for plan in (best, own) if plan), key=lambda plan: plan.time, default=None)
 
 
@@ -176,11 +188,11 @@ def _climb(
     way: _Way,
     counts: Sequence[int],
     own: Algorithm | None,
-    best: Algorithm | None,
+    limit: int,
 ) -> Algorithm | None:
     """Numbers of chunks in turn, until some gain nothing or links are full.
 
-    Or until links have too much to carry for a plan to be better than the best known.
+    Or until links have too much to carry for a plan to take less than the limit.
     """
     misses = 0
     for count in counts:
@@ -193,7 +205,7 @@ def _climb(
         load = _busiest(made)
         if misses == _MISSES or own.time < load * _FULL:
             break
-        if best is not None and count >= _FEW and load > best.time:
+        if count >= _FEW and load > limit:
             break
     return own
 

@@ -45,22 +45,22 @@ class Matching(Listed):
 
     def schedules(self, problem: Problem) -> list[Schedule]:
         if _in_shares(problem):
-            return scatter_and_gather(problem, spread)
+            return scatter_and_gather(problem, self.spread)
         if problem.task.sums_for_one or problem.kinds == {"gather"}:
-            return [backwards(problem, problem.chunks, spread)]
-        return [spread(problem, problem.topology, problem.chunks)]
+            return [backwards(problem, problem.chunks, self.spread)]
+        return [self.spread(problem, problem.topology, problem.chunks)]
+
+    def spread(self, problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
+        """Plan chunks that are copied, each taken for the largest."""
+        slot, goal = chunks.largest, goal_of(problem, topology, chunks)
+        schedule = planned(problem, "matching", _core.match, topology, chunks, goal=goal, slot=slot)
+        tight = schedule.time <= goal * TIGHT
+        return schedule if tight else pushed(problem, topology, schedule, slot)
 
 
 def _in_shares(problem: Problem) -> bool:
     """Whether all are All-Reduces that can be scattered: each NPU has a share of the buffer."""
     return problem.kinds == {"all-reduce"} and all(d.parts is None for d in problem.demands)
-
-
-def spread(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:
-    """Plan chunks that are copied, each taken for the largest."""
-    slot, goal = chunks.largest, goal_of(problem, topology, chunks)
-    schedule = planned(problem, "matching", _core.match, topology, chunks, goal=goal, slot=slot)
-    return pushed(problem, topology, schedule, slot) if schedule.time > goal * TIGHT else schedule
 
 
 add(Matching())
