@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.messages import Distances, Messages, Tables, Times, Ways, places_of, steps_of
+from weft.bounds.partitions import behind_sums
 
 _MOST_CLASSES = 8  # of chunks that cross, with ends of their own
 _MOST_WEIGHTS = 1 << 21  # of one cone
@@ -119,6 +120,8 @@ def cones(
     crossing = Crossing.of(distances, classes, beyond)
     links = np.flatnonzero(inside[network.dst] & ~inside[network.src])
     if crossing.total == 0 or len(links) == 0:
+        return
+    if classes.reduce.any() and behind_sums(network)[links].any():
         return
     pairs = crossing.pairs
     known = steps_of(np.concatenate([each.known[:, ~beyond].reshape(-1) for each in pairs]))

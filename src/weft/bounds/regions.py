@@ -40,6 +40,8 @@ def weighed(
     All members of a part are as likely, or those farthest from its links to other parts.
     """
     network = distances.topology
+    if classes.reduce.any() and (partition.joined or not partition.holds_sums):
+        return
     total = messages_needed(partition, classes)[1]
     if total == 0 or len(classes) > _MOST_CLASSES or len(partition.links) == 0:
         return

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, Timing
@@ -119,7 +120,7 @@ def backwards(problem: Problem, chunks: Chunks, spread: Spread) -> Schedule:
     the other way, over the links as they are, so that it is the very plan of the spread alone.
     """
     topology = problem.topology
-    reverse = None if topology.copying else topology.reverse_links
+    reverse = _reverse(topology)
     network = topology.reversed() if reverse is None else topology
     try:
         planned = spread(problem, network, mirrored(chunks))
@@ -132,15 +133,20 @@ def backwards(problem: Problem, chunks: Chunks, spread: Spread) -> Schedule:
 def scatter_and_gather(problem: Problem, spread: Spread) -> list[Schedule]:
     """All-Reduce as Reduce-Scatter, then All-Gather.
 
-    One plan serves for both halves where every link has one of the same speed the other way. Not
-    where switches copy: the first half must do without.
+    One plan serves for both halves where every link has one of the same speed the other way, and
+    switches that copy are those that add.
     """
     topology = problem.topology
     gather = spread(problem, topology, _as(problem, "all-gather"))
-    reverse = None if topology.copying else topology.reverse_links
+    reverse = _reverse(topology)
     if reverse is not None:
         return [gather.backwards(reverse), gather]
     return [backwards(problem, _as(problem, "reduce-scatter"), spread), gather]
+
+
+def _reverse(topology: Topology) -> NDArray[np.int32] | None:
+    """For each link one the other way, if plans run backwards then hold: copies become sums."""
+    return topology.reverse_links if topology.copying == topology.adding else None
 
 
 def halves_floor(problem: Problem) -> int:
@@ -148,7 +154,9 @@ def halves_floor(problem: Problem) -> int:
     memo = problem.task.memo
     if "halves" not in memo:
         gather = quick_bound(problem.topology, _as(problem, "all-gather"), problem.cost)
-        memo["halves"] = 2 * gather if problem.topology.reverse_links is not None else gather
+        # Where switches add, what is summed leaves the links free that copies need.
+        twice = problem.topology.reverse_links is not None and not problem.topology.adding
+        memo["halves"] = 2 * gather if twice else gather
     floor: int = memo["halves"]
     return max(floor, problem.bound)
 
