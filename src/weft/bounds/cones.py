@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.messages import Distances, Messages, Tables, Times, Ways, places_of, steps_of
-from weft.bounds.partitions import behind_sums
+from weft.bounds.partitions import before_copies, behind_sums
 
 _MOST_CLASSES = 8  # of chunks that cross, with ends of their own
 _MOST_WEIGHTS = 1 << 21  # of one cone
@@ -132,7 +132,7 @@ def cones(
     ways = Ways.into(distances, links, np.broadcast_to(beyond, (len(links), network.npus)))
     sources, ends = np.flatnonzero(~beyond), np.flatnonzero(beyond)
     source, end = np.cumsum(~beyond) - 1, np.cumsum(beyond) - 1
-    if network.copying and (network.dst[links] >= network.npus).any():
+    if before_copies(network)[links].any():
         pairs = [pair.together(beyond) for pair in pairs]
     for apart in _laws(pairs):
         tables = [pair.tables(known, told, sources, ends, apart) for pair in pairs]

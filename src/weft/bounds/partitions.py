@@ -85,13 +85,25 @@ class Partition:
 
 def behind_sums(topology: Topology) -> NDArray[np.bool_]:
     """Which links can carry what a switch added."""
-    made = np.zeros(topology.nodes, dtype=np.bool_)
-    made[list(topology.adding)] = True
-    onwards = (topology.src >= topology.npus) & (topology.dst >= topology.npus)
-    src, dst = topology.src[onwards], topology.dst[onwards]
-    while (further := made[src] & ~made[dst]).any():
-        made[dst[further]] = True
-    return made[topology.src]
+    return _beyond(topology, topology.adding, topology.src, topology.dst)[topology.src]
+
+
+def before_copies(topology: Topology) -> NDArray[np.bool_]:
+    """Which links can carry what a switch will copy."""
+    return _beyond(topology, topology.copying, topology.dst, topology.src)[topology.dst]
+
+
+def _beyond(
+    topology: Topology, able: frozenset[int], src: NDArray[np.int32], dst: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Which nodes are some switches, or lie beyond them past switches alone."""
+    found = np.zeros(topology.nodes, dtype=np.bool_)
+    found[list(able)] = True
+    inner = (src >= topology.npus) & (dst >= topology.npus)
+    src, dst = src[inner], dst[inner]
+    while (further := found[src] & ~found[dst]).any():
+        found[dst[further]] = True
+    return found
 
 
 def singles(topology: Topology) -> Partition:
