@@ -22,8 +22,7 @@ class Backwards {
             if (run.reducer > 0 && run.rows.reduce[row])
                 added_.push_back({run.rows.dst[row], done.end[row], row});
             if (links.empty()) continue;
-            if (!run.network.copies.empty())
-                sent_.push_back({links.front(), done.start[row], row});
+            if (!run.network.copies.empty()) sent_.push_back({links.front(), done.start[row], row});
             if (!run.network.adds.empty() && run.rows.reduce[row])
                 met_.push_back({links.back(), done.start[row] + times(row).duration, row});
         }

@@ -64,7 +64,9 @@ class AsPlanned {
             return std::tuple(run_.rows.chunk[row], sum,
                               sum ? run_.rows.dst[row] : run_.rows.src[row],
                               sum ? planned_end_[row] : planned_start_[row],
-                              alone ? -1 - row : sum ? links.back() : links.front());
+                              alone ? -1 - row
+                              : sum ? links.back()
+                                    : links.front());
         };
         std::vector<ps> duration(leader_.size());
         for (auto row : leader_) duration[row] = times(row).duration;

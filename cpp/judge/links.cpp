@@ -71,8 +71,7 @@ bool are_one_sum(const Claim& claim, const Overwrites& overwrites, std::int64_t 
         rows.dst[a] != rows.dst[b] || rows.end[a] != rows.end[b] ||
         rows.writes(a) != rows.writes(b))
         return false;
-    const auto one = claim.timing->routes[rows.route[a]],
-               two = claim.timing->routes[rows.route[b]];
+    const auto one = claim.timing->routes[rows.route[a]], two = claim.timing->routes[rows.route[b]];
     bool shared = false;
     std::size_t i = 0;  // links in common, from the last
     for (; i < one.size() && i < two.size(); ++i) {
@@ -116,8 +115,8 @@ struct Watch {
 class LinkCheck {
   public:
     LinkCheck(const Claim& claim, const Hops& hops)
-        : claim_(claim), hops_(hops), overwrites_(claim), links_(claim.timing->network.links()), unsorted_(links_),
-          holds_(links_) {}
+        : claim_(claim), hops_(hops), overwrites_(claim), links_(claim.timing->network.links()),
+          unsorted_(links_), holds_(links_) {}
 
     First run() {
         watch_rows();

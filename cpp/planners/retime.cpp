@@ -68,8 +68,8 @@ class Arrivals {
     std::vector<Entry> list_;
 };
 
-// Rows that are one transmission: for each row the next of the same multicast, or of the same sum in
-// a switch, in their order; -1 after the last. Empty if there are none.
+// Rows that are one transmission: for each row the next of the same multicast, or of the same sum
+// in a switch, in their order; -1 after the last. Empty if there are none.
 std::vector<std::int32_t> next_of_transmission(const Network& net, RowsView routes,
                                                const Transfers& rows) {
     if (net.copies.empty() && net.adds.empty()) return {};

@@ -25,8 +25,8 @@ Times retime(const Timing& timing, const Transfers& rows,
 
 // The same rows pushed together: as late as they may from the end, then as early as they may.
 // Chunks are all of `bytes`. Returns the new times, or the planned ones if these end no later or
-// there is a multicast or a sum in a switch, which pushing would tear apart; `order` says in which order the
-// rows start.
+// there is a multicast or a sum in a switch, which pushing would tear apart; `order` says in which
+// order the rows start.
 Times tighten(const Timing& timing, const Transfers& rows, std::int64_t bytes,
               std::vector<std::int32_t>& order);
 

@@ -125,8 +125,10 @@ class Algorithm(Value):
     def on(self, topology: Topology) -> Algorithm:
         """The same rows and times for another network; whether they hold there is not checked."""
         timing = self.require_timing()
-        return self if timing.topology is topology else replace(
-            self, timing=replace(timing, topology=topology)
+        return (
+            self
+            if timing.topology is topology
+            else replace(self, timing=replace(timing, topology=topology))
         )
 
     def of_npu(self, npu: int) -> Transfers:

@@ -62,6 +62,9 @@ class Format:
         Names of the files that a folder of this format holds.
     check_demands
         Raises, before any work, if files surely cannot hold what these collectives take.
+    in_switches
+        Whether files can say that a switch copies, or adds: else what is planned for one is planned
+        for switches that only forward.
     rank
         Formats of lower rank are asked first whether they recognise a file; among those of one
         suffix, the one of the highest rank is written by default.
@@ -77,6 +80,7 @@ class Format:
     hints: Sequence[str] = ()
     members: re.Pattern[str] = re.compile("(?!)")
     check_demands: Callable[[Sequence[Collective]], None] = lambda _: None
+    in_switches: bool = True
     rank: int = 0
 
     table: ClassVar[Registry[Format]]

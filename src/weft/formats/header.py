@@ -52,7 +52,7 @@ class Demand(msgspec.Struct, forbid_unknown_fields=True):
     sets: int = 0  # how many of ``part_set_length``
 
 
-class Network(msgspec.Struct, forbid_unknown_fields=True):
+class Network(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A topology but for its links, which are columns."""
 
     name: str

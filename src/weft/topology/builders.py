@@ -167,7 +167,7 @@ def _kind_of(name: str, kind: str) -> Kind:
 
 
 def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
-    """The network with what all its switches can do: ``multicast``, ``adding``, ``buffer=64KiB``."""
+    """The network with what all its switches can do, such as ``multicast``, ``buffer=64KiB``."""
     name = topology.name
     switches = range(topology.npus, topology.nodes)
     if not switches:

@@ -244,8 +244,8 @@ class Topology(Value):
         Switches that copied add, and those that added copy: run backwards, a copy is a sum.
         """
         whole = None if self.whole is None else self.whole.reversed()
-        ends = {"src": self.dst, "dst": self.src}
-        return replace(self, **ends, copying=self.adding, adding=self.copying, whole=whole)
+        turned = replace(self, src=self.dst, dst=self.src, whole=whole)
+        return replace(turned, copying=self.adding, adding=self.copying)
 
     @cached_property
     def plain(self) -> Topology:
@@ -373,8 +373,8 @@ class Topology(Value):
 
         Nodes are NPUs, or switches if they have ``kind="switch"``; ``removed=True`` marks NPUs
         that have failed, ``buffer="64KiB"``, ``multicast=True`` and ``adding=True`` say what a
-        switch can do. NPUs that are called 0, 1, 2, ... keep these numbers; otherwise NPUs are numbered in the
-        graph's order of nodes. Switches follow in that order.
+        switch can do. NPUs that are called 0, 1, 2, ... keep these numbers; otherwise NPUs are
+        numbered in the graph's order of nodes. Switches follow in that order.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
 class Place(msgspec.Struct, gc=False):
-    """Chunks of a buffer: of this GPU's (`type`), of another's (`buffer_id`), of all in a switch."""
+    """Chunks of a buffer: of this GPU's (`type`), another's (`buffer_id`), or all in a switch."""
 
     index: Count
     size: Count

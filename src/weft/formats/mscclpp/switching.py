@@ -1,9 +1,9 @@
 """Plans in which a switch adds and copies: one operation for each sum and what comes of it.
 
-MSCCL++'s executor loads a sum of the same place of all GPUs through the switch, and stores it there
-again, with ``glres``; ``gstore`` stores something of one GPU in all. So what can be written so is an
-algorithm in which each chunk has one owner, who gets all parts at once and gives all the sum at
-once. Whose chunks lie side by side have one operation.
+MSCCL++'s executor loads a sum of the same place of all GPUs through the switch, and stores it
+there again, with ``glres``; ``gstore`` stores something of one GPU in all. So what can be written
+so is an algorithm in which each chunk has one owner, who gets all parts at once and gives all the
+sum at once. Chunks of an owner that lie side by side have one operation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, Buffer
 from weft.algorithm.memory import Memory
 from weft.formats.mscclpp.executor import BUFFERS, MAX_CHANNELS, MAX_CHANNELS_AN_OPERATION, MEMORY
 
@@ -118,7 +118,11 @@ def _gpu(rank: int, moves: list[_Move], ranks: int, blocks: int) -> Record:
         "channels": [
             {"channel_type": MEMORY, "connected_to": peers * blocks},
             *(
-                {"channel_type": _SWITCH, "buffer_type": BUFFERS[buffer], "rank_groups": groups}
+                {
+                    "channel_type": _SWITCH,
+                    "buffer_type": BUFFERS[Buffer(buffer)],
+                    "rank_groups": groups,
+                }
                 for buffer in buffers
             ),
         ],
@@ -177,5 +181,5 @@ def _operation(move: _Move, buffers: list[int]) -> Record:
     record: Record = {"dst_buff": [through(move.target)], "channel_type": _SWITCH}
     if move.adds:
         return {"name": "glres", "src_buff": [through(move.source)], "reduce_op": "sum", **record}
-    own = {"type": BUFFERS[move.source[0]], "index": move.source[1], "size": move.size}
+    own = {"type": BUFFERS[Buffer(move.source[0])], "index": move.source[1], "size": move.size}
     return {"name": "gstore", "src_buff": [own], **record}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,8 +174,7 @@ class Forest:
             return None
         for place, _ in enumerate(grid.npus):
             stages = [
-                trees.stage(list(_lines(grid, place, each)), place, joined[each])
-                for each in level
+                trees.stage(list(_lines(grid, place, each)), place, joined[each]) for each in level
             ]
             if any(stage is None for stage in stages):
                 return None
@@ -208,8 +208,8 @@ class Forest:
         speeds = self.topology.bandwidth[links], self.topology.latency[links]
         duration, _, _ = _core.hop_times(cost.core, *speeds, self.routes.offsets, size)
         return [
-            int(max(duration[np.concatenate([s[level].up, s[level].down])].max() for s in self.owners))
-            for level in range(len(self.grid.sizes))
+            max(int(duration[np.append(stage.up, stage.down)].max()) for stage in stages)
+            for stages in zip(*self.owners, strict=True)
         ]
 
     def pushes(self, cost: CostModel, size: int) -> list[int]:
@@ -339,8 +339,10 @@ class Pace:
         durations = forest.durations(cost, demand.largest_chunk)
         pushes = forest.pushes(cost, demand.largest_chunk)
         step = forest.step(cost, demand.largest_chunk)
-        turns = [max(int(stage.turn.max()) for stage in level) for level in zip(*forest.owners)]
-        last = [turn * push + each for turn, push, each in zip(turns, pushes, durations)]
+        levels = zip(*forest.owners, strict=True)
+        turns = [max(int(stage.turn.max()) for stage in stages) for stages in levels]
+        all_of = zip(turns, pushes, durations, strict=True)
+        last = [turn * push + duration for turn, push, duration in all_of]
         sums = [sum(last[:level]) for level in range(len(last))]
         copies, ready = list[int](), sum(last)
         for level in reversed(range(len(durations))):
@@ -360,30 +362,25 @@ class Pace:
     def schedule(self) -> Schedule:
         """Rows of all chunks; their times say what goes together, and in what order."""
         pieces = np.arange(self.demand.chunks_per_share)
-        rows: list[list[NDArray[np.generic]]] = []
+        made: list[list[NDArray[Any]]] = []
         for owner, stages in enumerate(self.forest.owners):
             begin = (pieces * len(self.forest.owners) + owner) * self.step
             for level, stage in enumerate(stages):
                 for reduce in (True, False):
-                    ends = (stage.src, stage.dst)[:: 1 if reduce else -1]
+                    src, dst = (stage.src, stage.dst)[:: 1 if reduce else -1]
                     route = stage.up if reduce else stage.down
-                    shape = len(pieces), len(route)
                     at = begin[:, None] + (self.sums if reduce else self.copies)[level]
                     at = at + stage.turn * self.pushes[level]
-                    columns = (
-                        (owner * len(pieces) + pieces)[:, None],
-                        *ends,
-                        np.array(reduce),
-                        route,
-                        at,
-                        at + self.durations[level],
-                    )
-                    rows.append([np.broadcast_to(one, shape).reshape(-1) for one in columns])
-        columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
-        chunk, src, dst, summed, route, start, end = columns
-        numbers = (column.astype(np.int32) for column in (chunk, src, dst))
-        rest = summed, route.astype(np.int32), start, end
-        return Schedule(*numbers, *rest, self.forest.routes, None)
+                    chunk = np.broadcast_to((owner * len(pieces) + pieces)[:, None], at.shape)
+                    ends = (np.broadcast_to(each, at.shape) for each in (src, dst, route))
+                    until = at + self.durations[level]
+                    made.append([chunk, *ends, np.full(at.shape, reduce), at, until])
+        chunk, src, dst, route, summed, start, end = (
+            np.concatenate([each.reshape(-1) for each in column])
+            for column in zip(*made, strict=True)
+        )
+        routes = self.forest.routes
+        return Schedule(chunk.astype(np.int32), src, dst, summed, route, start, end, routes, None)
 
 
 add(InSwitch())
