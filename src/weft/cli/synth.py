@@ -100,7 +100,7 @@ def synth(
     def work(report: Tracker) -> Result:
         topology = whole = network.load()
         why = ""
-        if kind is not None and not kind.in_switches:
+        if kind is not None and kind.in_switches is None:
             topology, why = plain_for(f"files in the format {kind.name}", whole)
         plan = demands.load(topology, align)
         if kind is not None:

@@ -15,12 +15,18 @@ from typing import Any
 import numpy as np
 
 from weft.algorithm import Algorithm, Buffer
-from weft.algorithm.memory import Memory
+from weft.algorithm.memory import Memory, lay_out
 from weft.formats.mscclpp.executor import BUFFERS, MAX_CHANNELS, MAX_CHANNELS_AN_OPERATION, MEMORY
 
 Record = dict[str, Any]
 _MOST_BLOCKS = 8  # thread blocks of a GPU: enough to use all of its links
 _SWITCH = "switch"
+
+
+def is_switched(algorithm: Algorithm) -> bool:
+    """Whether a plan has all of an algorithm done in a switch."""
+    memory = lay_out(algorithm)
+    return gpus_of(algorithm, memory, _MOST_BLOCKS) is not None
 
 
 def gpus_of(algorithm: Algorithm, memory: Memory, thread_blocks: int) -> list[Record] | None:
