@@ -8,6 +8,7 @@ switches does not join all, there is one for each line of a grid of levels: boxe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,7 +34,7 @@ from weft.topology.levels import levels_of
 from weft.topology.model import Topology
 
 _FEWEST = 3  # NPUs: two have nothing to add on the way
-_MOST_ROWS = 1 << 17
+_MOST_PAIRS, _MOST_ROWS = 1 << 16, 1 << 18  # of NPUs that are both in one group; in all
 _WORTH = 1.002  # more chunks must gain at least this much
 
 Numbers = NDArray[np.int64]
@@ -59,8 +60,8 @@ class InSwitch(Planner):
             return f"plans all-reduce of {_FEWEST} NPUs or more"
         if not all(demand.smallest_chunk for demand in problem.demands):
             return "plans chunks that all have bytes"
-        if 2 * sum(count * count for count in ranks) > _MOST_ROWS:
-            return f"plans {_MOST_ROWS:,} transfers at the most"
+        if sum(count * count for count in ranks) > _MOST_PAIRS:
+            return f"plans groups of {math.isqrt(_MOST_PAIRS)} NPUs at the most"
         if any(not forests for forests in _forests(problem)):
             return "plans groups in which such switches join all NPUs, level by level"
         return None
