@@ -21,7 +21,7 @@ from weft.reachability import check_first_chunk
 from weft.threads import in_threads
 
 MAX_SEED = 2**63 - 1
-_CLOSE = 1.01  # of the bound: so much closer switches that copy and add would not bring it
+_FEW = 32  # NPUs: of more, others hardly make more of switches that copy and add
 _EARLY = 35  # ranks of planners that know the structure of networks: they are asked first
 
 
@@ -46,13 +46,14 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     early = [planner for planner in planners if problem.is_auto and planner.rank <= _EARLY]
     seeded = [planner for planner in planners if planner.seeded and planner not in early]
     late = [planner for planner in planners if not planner.seeded and planner not in early]
-    known = _run(problem, early)
-    if quick and (known is None or known.time > whole.task.ideal * _CLOSE):
-        known = _run(whole, quick, known)
-    if known is not None and not leaves_a_gap(whole, known.time):
-        return known.on(whole.topology)
+    plain = _run(problem, early)
+    known = _run(whole, quick, plain)
+    if known is not None and known is not plain and not leaves_a_gap(whole, known.time):
+        return known
     if known is not None and able:
-        able = [one for one in able if _is_rival(whole, known, [*early, *quick], one)]
+        few = sum(demand.ranks for demand in problem.demands) < _FEW
+        near = whole if few else problem  # bounds of both take as long again
+        able = [one for one in able if _is_rival(near, known, [*early, *quick], one)]
     if known is not None and leaves_a_gap(problem, known.time):
         seeded, late = (
             [one for one in some if _is_rival(problem, known, early, one)]

@@ -35,6 +35,7 @@ from weft.topology.model import Topology
 
 _FEWEST = 3  # NPUs: two have nothing to add on the way
 _MOST_PAIRS, _MOST_ROWS = 1 << 16, 1 << 18  # of NPUs that are both in one group; in all
+_CLOSE = 1.01
 _WORTH = 1.002  # more chunks must gain at least this much
 
 Numbers = NDArray[np.int64]
@@ -49,7 +50,19 @@ class InSwitch(Planner):
     beside = judged = seeded = False
     uses_switches = True
 
+    def can_improve(self, problem: Problem, best: Algorithm) -> bool:
+        """Not what is close to the bound: to find trees takes as long as to plan without."""
+        if self._refuses(problem) is not None:
+            return False
+        return best.time > problem.task.ideal * _CLOSE and super().can_improve(problem, best)
+
     def fits(self, problem: Problem) -> str | None:
+        reason = self._refuses(problem)
+        if reason is None and any(not forests for forests in _forests(problem)):
+            return "plans groups in which such switches join all NPUs, level by level"
+        return reason
+
+    def _refuses(self, problem: Problem) -> str | None:
         if not problem.topology.copying & problem.topology.adding:
             return "plans networks with switches that add and copy"
         if problem.topology.buffers:
@@ -62,8 +75,6 @@ class InSwitch(Planner):
             return "plans chunks that all have bytes"
         if sum(count * count for count in ranks) > _MOST_PAIRS:
             return f"plans groups of {math.isqrt(_MOST_PAIRS)} NPUs at the most"
-        if any(not forests for forests in _forests(problem)):
-            return "plans groups in which such switches join all NPUs, level by level"
         return None
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
