@@ -53,7 +53,8 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     if known is not None and able:
         few = sum(demand.ranks for demand in problem.demands) < _FEW
         near = whole if few else problem  # bounds of both take as long again
-        able = [one for one in able if _is_rival(near, known, [*early, *quick], one)]
+        asked = [*early, *quick]
+        able = [one for one in able if all(each.rivals(near, known, one) for each in asked)]
     if known is not None and leaves_a_gap(problem, known.time):
         seeded, late = (
             [one for one in some if _is_rival(problem, known, early, one)]
