@@ -247,11 +247,13 @@ class Topology(Value):
         turned = replace(self, src=self.dst, dst=self.src, whole=whole)
         return replace(turned, copying=self.adding, adding=self.copying)
 
-    @cached_property
+    @property
     def plain(self) -> Topology:
-        """The same network with switches that only forward."""
-        if not self.copying and not self.adding:
-            return self
+        """The same network with switches that only forward; itself if none can do more."""
+        return self._plain if self.copying or self.adding else self
+
+    @cached_property
+    def _plain(self) -> Topology:
         whole = None if self.whole is None else self.whole.plain
         return replace(self, copying=frozenset(), adding=frozenset(), whole=whole)
 
