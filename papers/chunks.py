@@ -40,7 +40,7 @@ _SHORT: tuple[_Case, ...] = (
     ("irregular", "all-reduce", (1, 3), ""),
     ("mesh:6x6", "all-gather", (2, 3), "0-30:6"),
     ("ndv2:2", "all-reduce", (0, 3), ""),
-    ("h100:2", "all-reduce", (0, 3), ""),
+    ("h100:2,plain", "all-reduce", (0, 3), ""),
 )
 _USUAL: tuple[_Case, ...] = (
     ("mesh:8x8", "all-reduce", (0, 2, 4), ""),
@@ -50,9 +50,9 @@ _USUAL: tuple[_Case, ...] = (
     ("torn", "all-to-all", (1, 3), ""),
     ("ndv2:2", "all-to-all", (1, 3), ""),
     ("ndv2:2", "all-gather", (0, 2, 4), ""),
-    ("h100:2", "broadcast", (0, 3), ""),
-    ("h100:2", "reduce-scatter", (1, 4), ""),
-    ("h100:4", "all-to-all", (1, 3), ""),
+    ("h100:2,plain", "broadcast", (0, 3), ""),
+    ("h100:2,plain", "reduce-scatter", (1, 4), ""),
+    ("h100:4,plain", "all-to-all", (1, 3), ""),
     ("dragonfly:4x5", "all-reduce", (0, 2, 3), ""),
     ("dragonfly:8x9", "all-reduce", (0, 3), ""),
     ("leaf-spine:4x4x2", "all-gather", (0, 3), ""),

@@ -51,7 +51,7 @@ NETWORKS = (
     ),
 )
 FABRICS = (
-    Network("Four boxes of H100", "h100", "h100:4"),
+    Network("Four boxes of H100, switches that only forward", "h100", "h100:4,plain"),
     Network("Rails: eight boxes of eight", "rails", "rails:8x8"),
     Network("Leaves and spines", "leaf-spine", "leaf-spine:8x8x4"),
 )

@@ -74,7 +74,7 @@ def irregular(draw: st.DrawFn, npus: int = 12, switches: int = 3) -> Topology:
         return network
     some = st.sets(st.integers(count, count + hubs - 1))
     buffers = {switch: draw(BUFFERS) for switch in draw(some)}
-    return network.with_switches(buffers=buffers, copying=draw(some))
+    return network.with_switches(buffers=buffers, copying=draw(some), adding=draw(some))
 
 
 @st.composite
@@ -193,7 +193,8 @@ class Case:
         return (
             f"Case(Topology.from_links('{net.name}', {net.npus}, {', '.join(map(str, links))}, "
             f"switches={net.switches}).without(npus={sorted(net.removed)})"
-            f".with_switches(buffers={dict(net.buffers)}, copying={sorted(net.copying)}), "
+            f".with_switches(buffers={dict(net.buffers)}, copying={sorted(net.copying)}, "
+            f"adding={sorted(net.adding)}), "
             f"Collective({job.kind!r}, {job.group}, {job.size}, {job.chunks_per_share}, "
             f"{job.root}, {job.alignment}, {job.relay}), "
             f"{self.cost!r}, {self.seed})"

@@ -15,10 +15,11 @@ Rows group_by(std::span<const std::int32_t> keys, std::int32_t count) {
 
 Network::Network(std::int32_t npu_count, std::int32_t switch_count, std::vector<std::int32_t> from,
                  std::vector<std::int32_t> to, std::vector<Speed> speeds,
-                 std::vector<std::int64_t> buffers, std::vector<std::uint8_t> copying)
+                 std::vector<std::int64_t> buffers, std::vector<std::uint8_t> copying,
+                 std::vector<std::uint8_t> adding)
     : npus(npu_count), switches(switch_count), src(std::move(from)), dst(std::move(to)),
       speed(std::move(speeds)), buffer(std::move(buffers)), copies(std::move(copying)),
-      out(group_by(src, nodes())), in(group_by(dst, nodes())) {
+      adds(std::move(adding)), out(group_by(src, nodes())), in(group_by(dst, nodes())) {
     for (std::int32_t link = 0; link < links(); ++link) speed[link].buffer = buffer_of(dst[link]);
 }
 

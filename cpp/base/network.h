@@ -45,21 +45,26 @@ struct Network {
     std::vector<Speed> speed;
     std::vector<std::int64_t> buffer;  // of each switch, in bytes; none stands for `unlimited`
     std::vector<std::uint8_t> copies;  // of each switch: whether it copies; none if none does
+    std::vector<std::uint8_t> adds;    // likewise: whether it adds
     Rows out, in;                      // links by source, by destination
 
     // `speed` need not name buffers: links get those of the switches they end in.
     Network(std::int32_t npus, std::int32_t switches, std::vector<std::int32_t> src,
             std::vector<std::int32_t> dst, std::vector<Speed> speed,
-            std::vector<std::int64_t> buffer, std::vector<std::uint8_t> copies);
+            std::vector<std::int64_t> buffer, std::vector<std::uint8_t> copies,
+            std::vector<std::uint8_t> adds);
 
-    // Every link turned round; numbers stay. Copying backwards would be adding: no switch does.
-    Network reversed() const { return {npus, switches, dst, src, speed, buffer, {}}; }
+    // Every link turned round; numbers stay. Copying backwards is adding, and adding is copying.
+    Network reversed() const { return {npus, switches, dst, src, speed, buffer, adds, copies}; }
 
     std::int32_t nodes() const { return npus + switches; }
     std::int32_t links() const { return static_cast<std::int32_t>(src.size()); }
     bool is_switch(std::int32_t node) const { return node >= npus; }
     bool copies_at(std::int32_t node) const {
         return is_switch(node) && !copies.empty() && copies[node - npus];
+    }
+    bool adds_at(std::int32_t node) const {
+        return is_switch(node) && !adds.empty() && adds[node - npus];
     }
     std::int64_t buffer_of(std::int32_t node) const {
         return is_switch(node) && !buffer.empty() ? buffer[node - npus] : unlimited;

@@ -40,19 +40,19 @@ void bind(nb::module_& module) {
         .def(nb::init<bool, bool>(), "blocking"_a, "store_and_forward"_a);
 
     nb::class_<Network>(module, "Network",
-                        "Nodes, NPUs first, and directed links. `buffer` and `copies` are of each "
-                        "switch, or empty if none is limited, or copies.")
+                        "Nodes, NPUs first, and directed links. `buffer`, `copies` and `adds` "
+                        "are of each switch, or empty if none is limited, copies, or adds.")
         .def(
             "__init__",
             [](Network* self, std::int32_t npus, std::int32_t switches, Column<std::int32_t> src,
                Column<std::int32_t> dst, Column<std::int64_t> bandwidth,
                Column<std::int64_t> latency, Column<std::int64_t> buffer,
-               Column<std::uint8_t> copies) {
+               Column<std::uint8_t> copies, Column<std::uint8_t> adds) {
                 new (self) Network(npus, switches, copy(src), copy(dst), speeds(bandwidth, latency),
-                                   copy(buffer), copy(copies));
+                                   copy(buffer), copy(copies), copy(adds));
             },
             "npus"_a, "switches"_a, "src"_a, "dst"_a, "bandwidth"_a, "latency"_a, "buffer"_a,
-            "copies"_a);
+            "copies"_a, "adds"_a);
 
     BoundRows::bind(module, "Rows", "offsets", "items");
     BoundChunks::bind(module, "Chunks", "bytes", "pre", "post", "reduce", "reach", "set_offsets",

@@ -21,13 +21,16 @@ class Backwards {
                     {links[k], done.start[row] + holds[k].offset + holds[k].length, row});
             if (run.reducer > 0 && run.rows.reduce[row])
                 added_.push_back({run.rows.dst[row], done.end[row], row});
-            if (!run.network.copies.empty() && !links.empty())
-                sent_.push_back({links.front(), done.start[row], row});
+            if (links.empty()) continue;
+            if (!run.network.copies.empty()) sent_.push_back({links.front(), done.start[row], row});
+            if (!run.network.adds.empty() && run.rows.reduce[row])
+                met_.push_back({links.back(), done.start[row] + times(row).duration, row});
         }
         find_last_of_joins();
         std::sort(released_.begin(), released_.end());
         std::sort(added_.begin(), added_.end());
         std::sort(sent_.begin(), sent_.end());
+        std::sort(met_.begin(), met_.end());
     }
 
     std::vector<CriticalStep> find() {
@@ -70,15 +73,18 @@ class Backwards {
         if (by_end)
             if (const auto before = added_before(row); before >= 0) return {before, Cause::adding};
         if (const Reason own = reason_to_start(row); own.before >= 0) return own;
-        // The rows of a multicast start together: what held up one held up all.
+        // The rows of a multicast start together, and the parts of a sum that a switch adds arrive
+        // together: what held up one held up all.
         const auto links = run_.routes[run_.rows.route[row]];
+        const ps arrived = done_.start[row] + times(row).duration;
         if (!links.empty())
-            for (const Event& other : all_at(sent_, links.front(), done_.start[row]))
-                if (const Reason theirs = reason_to_start(other.row); theirs.before >= 0)
-                    return theirs;
+            for (const auto others : {all_at(sent_, links.front(), done_.start[row]),
+                                      all_at(met_, links.back(), arrived)})
+                for (const Event& other : others)
+                    if (const Reason theirs = reason_to_start(other.row); theirs.before >= 0)
+                        return theirs;
         // Only what it writes had to wait.
-        if (const auto before = brought(row, done_.start[row] + times(row).duration); before >= 0)
-            return {before, Cause::data};
+        if (const auto before = brought(row, arrived); before >= 0) return {before, Cause::data};
         return {};
     }
 
@@ -144,6 +150,7 @@ class Backwards {
     std::vector<Event> released_;  // when links were left
     std::vector<Event> added_;     // when NPUs had added, if that takes time
     std::vector<Event> sent_;      // when rows started on their first link, where switches copy
+    std::vector<Event> met_;       // when sums arrived over their last link, where switches add
 };
 
 }  // namespace

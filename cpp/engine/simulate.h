@@ -39,9 +39,9 @@ Simulated run_first_come(const Run& run);
 Simulated run_in_order(const Run& run, std::span<const ps> earliest);
 
 // Each link carries its rows in the order in which they are planned to start on it, and each NPU
-// adds in the order in which parts are planned to arrive. Rows planned as one multicast stay one.
-// For a plan that holds, without time for adding, no row is later than planned: a wait that the
-// plan itself does not heed is left out.
+// adds in the order in which parts are planned to arrive. Rows planned as one multicast, or as one
+// sum in a switch, stay one. For a plan that holds, without time for adding, no row is later than
+// planned: a wait that the plan itself does not heed is left out.
 Simulated run_as_planned(const Run& run, std::span<const ps> start, std::span<const ps> end);
 
 // Why the run took as long as it did: a chain of rows, from the first to the one that ends last,

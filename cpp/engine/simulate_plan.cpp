@@ -30,7 +30,7 @@ class AsPlanned {
 
     Simulated simulate() && {
         find_order();
-        find_multicasts();
+        find_transmissions();
         find_link_orders();
         if (run_.reducer > 0) find_adding_orders();
         sort_by_conditions();
@@ -49,24 +49,45 @@ class AsPlanned {
     }
 
     // Rows of one chunk that leave one NPU at one time over one link start with the first of them,
-    // which leads a list of them through `next_`.
-    void find_multicasts() {
+    // which leads a list of them through `next_`. Where switches add, parts of a sum that reach one
+    // NPU at one time over one link likewise end together: the longest leads, and the others start
+    // as much later as they are shorter.
+    void find_transmissions() {
         std::iota(leader_.begin(), leader_.end(), 0);
-        if (run_.network.copies.empty()) return;
+        later_.assign(leader_.size(), 0);
+        const Network& net = run_.network;
+        if (net.copies.empty() && net.adds.empty()) return;
         const auto key = [&](std::int32_t row) {
             const auto links = run_.routes[run_.rows.route[row]];
-            return std::tuple(run_.rows.chunk[row], run_.rows.src[row], planned_start_[row],
-                              links.empty() ? -1 - row : links.front());
+            const bool sum = run_.rows.reduce[row];
+            const bool alone = links.empty() || (sum ? net.adds : net.copies).empty();
+            return std::tuple(run_.rows.chunk[row], sum,
+                              sum ? run_.rows.dst[row] : run_.rows.src[row],
+                              sum ? planned_end_[row] : planned_start_[row],
+                              alone ? -1 - row
+                              : sum ? links.back()
+                                    : links.front());
+        };
+        std::vector<ps> duration(leader_.size());
+        for (auto row : leader_) duration[row] = times(row).duration;
+        const auto shorter = [&](std::int32_t row) {
+            return run_.rows.reduce[row] ? -duration[row] : 0;
         };
         std::vector<std::int32_t> sorted(leader_);
-        std::stable_sort(sorted.begin(), sorted.end(),
-                         [&](auto a, auto b) { return key(a) < key(b); });
+        std::stable_sort(sorted.begin(), sorted.end(), [&](auto a, auto b) {
+            return std::pair(key(a), shorter(a)) < std::pair(key(b), shorter(b));
+        });
         for (std::size_t i = 1; i < sorted.size(); ++i) {
-            if (key(sorted[i]) != key(sorted[i - 1])) continue;
-            leader_[sorted[i]] = leader_[sorted[i - 1]];
-            next_[sorted[i - 1]] = sorted[i];
+            const auto row = sorted[i];
+            if (key(row) != key(sorted[i - 1])) continue;
+            leader_[row] = leader_[sorted[i - 1]];
+            next_[sorted[i - 1]] = row;
+            if (run_.rows.reduce[row]) later_[row] = duration[leader_[row]] - duration[row];
         }
     }
+
+    // Whether an NPU adds what a row brings: of a sum that a switch made, it does so once.
+    bool is_added(std::int32_t row) const { return run_.rows.reduce[row] && leader_[row] == row; }
 
     // That a row holds a link.
     struct Held {
@@ -101,7 +122,7 @@ class AsPlanned {
             order_on(link, {held.begin() + offsets[link], held.begin() + offsets[link + 1]});
     }
 
-    // The rows of a multicast hold a link together, and come after the same row.
+    // The rows of a transmission hold a link together, and come after the same row.
     void order_on(std::int32_t link, std::span<Held> held) {
         const auto earlier = [](const Held& a, const Held& b) { return a.begin < b.begin; };
         if (!std::is_sorted(held.begin(), held.end(), earlier))
@@ -122,7 +143,7 @@ class AsPlanned {
     void find_adding_orders() {
         std::vector<std::int32_t> last(run_.network.npus, nobody);
         for (auto row : order_by({planned_end_.begin(), planned_end_.end()})) {
-            if (!run_.rows.reduce[row]) continue;
+            if (!is_added(row)) continue;
             before_adding_[row] = std::exchange(last[run_.rows.dst[row]], row);
         }
     }
@@ -145,7 +166,7 @@ class AsPlanned {
     }
 
     // Puts each node after all that it comes after, where they do not come after each other; else
-    // in the planned order. Of a multicast only the leader stays.
+    // in the planned order. Of a transmission only the leader stays.
     void sort_by_conditions() {
         enum : std::uint8_t { unseen, entered };
         std::vector<std::uint8_t> state(run_.waits.size(), unseen);
@@ -198,9 +219,9 @@ class AsPlanned {
             }
             ps& start = done_.start[node];
             for (auto row = node; row != nobody; row = next_[row])
-                raise(start, std::max(after_waits(row), after_links(row)));
+                raise(start, std::max(after_waits(row), after_links(row)) - later_[row]);
             for (auto row = node; row != nobody; row = next_[row]) {
-                done_.start[row] = start;
+                done_.start[row] = start + later_[row];
                 raise(end_[row], end_of(row));
             }
         }
@@ -246,7 +267,7 @@ class AsPlanned {
 
     ps end_of(std::int32_t row) {
         const ps arrived = done_.start[row] + times(row).duration;
-        if (run_.reducer == 0 || !run_.rows.reduce[row]) return arrived;
+        if (run_.reducer == 0 || !is_added(row)) return arrived;
         const auto before = before_adding_[row];
         const ps free = before == nobody ? 0 : end_[before];
         return std::max(arrived, free) + run_.adding(row);
@@ -256,7 +277,8 @@ class AsPlanned {
     std::span<const ps> planned_start_, planned_end_;
     TimesBySize times_;
     std::vector<std::int32_t> order_;          // of nodes, as planned
-    std::vector<std::int32_t> leader_, next_;  // the row each one starts with; the next that does
+    std::vector<std::int32_t> leader_, next_;  // the row each one goes with; the next that does
+    std::vector<ps> later_;                    // how much later than its leader it starts
     std::vector<std::int64_t> first_;          // by row: where its links lie in before_
     std::vector<std::int32_t> before_;         // by row and link: who holds the link before
     std::vector<std::int32_t> before_adding_;

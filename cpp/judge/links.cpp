@@ -17,7 +17,7 @@ struct Interval {
 // Multicast: whether two rows that hold `link` at the same time are one transmission there. They
 // send the same copy at the same time, over the same links up to a switch that copies, where they
 // part. (A sum in a place of its own may change between two reads at one time.)
-bool are_one(const Claim& claim, std::int64_t a, std::int64_t b, std::int32_t link) {
+bool are_one_copy(const Claim& claim, std::int64_t a, std::int64_t b, std::int32_t link) {
     if (claim.rows.chunk[a] != claim.rows.chunk[b] || claim.rows.src[a] != claim.rows.src[b] ||
         claim.rows.start[a] != claim.rows.start[b] || claim.rows.reduce[a] || claim.rows.reduce[b])
         return false;
@@ -34,15 +34,72 @@ bool are_one(const Claim& claim, std::int64_t a, std::int64_t b, std::int32_t li
            claim.timing->network.copies_at(claim.timing->network.dst[one[i - 1]]);
 }
 
+// Where something is written that is not added, by NPU, place and time: ascending.
+class Overwrites {
+  public:
+    explicit Overwrites(const Claim& claim) : claim_(claim) {
+        if (!claim.timing->network.adds.empty())
+            for (std::int64_t row = 0; row < claim.row_count(); ++row)
+                if (!claim.rows.reduce[row]) rows_.push_back(key(row));
+        std::sort(rows_.begin(), rows_.end());
+    }
+
+    // Whether one comes between two rows that write there at one time.
+    bool between(std::int64_t a, std::int64_t b) const {
+        const auto [npu, place, end, row] = key(std::min(a, b));
+        const auto found = std::upper_bound(rows_.begin(), rows_.end(), Key{npu, place, end, row});
+        return found != rows_.end() && *found < Key{npu, place, end, std::max(a, b)};
+    }
+
+  private:
+    using Key = std::tuple<std::int32_t, std::int32_t, ps, std::int64_t>;
+    Key key(std::int64_t row) const {
+        return {claim_.rows.dst[row], claim_.rows.writes(row), claim_.rows.end[row], row};
+    }
+
+    const Claim& claim_;
+    std::vector<Key> rows_;
+};
+
+// A sum in a switch, which is a multicast backwards: two rows add to the same place at the same
+// time, over the same links from a switch that adds, where they meet. What arrives is one number:
+// nothing may be written between its parts.
+bool are_one_sum(const Claim& claim, const Overwrites& overwrites, std::int64_t a, std::int64_t b,
+                 std::int32_t link) {
+    const auto& rows = claim.rows;
+    if (!rows.reduce[a] || !rows.reduce[b] || rows.chunk[a] != rows.chunk[b] ||
+        rows.dst[a] != rows.dst[b] || rows.end[a] != rows.end[b] ||
+        rows.writes(a) != rows.writes(b))
+        return false;
+    const auto one = claim.timing->routes[rows.route[a]], two = claim.timing->routes[rows.route[b]];
+    bool shared = false;
+    std::size_t i = 0;  // links in common, from the last
+    for (; i < one.size() && i < two.size(); ++i) {
+        const auto last = one[one.size() - 1 - i];
+        if (last != two[two.size() - 1 - i]) break;
+        shared |= last == link;
+    }
+    return shared && i < one.size() && i < two.size() &&
+           claim.timing->network.adds_at(claim.timing->network.src[one[one.size() - i]]) &&
+           !overwrites.between(a, b);
+}
+
+// Whether two rows that hold a link for the same time are one transmission there.
+bool are_one(const Claim& claim, const Overwrites& overwrites, std::int64_t a, std::int64_t b,
+             std::int32_t link) {
+    return are_one_copy(claim, a, b, link) || are_one_sum(claim, overwrites, a, b, link);
+}
+
 // Watches one link, given its holds in order of time.
 struct Watch {
     ps begin = -1;     // of the last hold
     Interval longest;  // the hold that lasts longest so far
 
-    void take(const Interval& hold, std::int32_t link, const Claim& claim, First& first) {
+    void take(const Interval& hold, std::int32_t link, const Claim& claim,
+              const Overwrites& overwrites, First& first) {
         const bool same_hold = hold.begin == longest.begin && hold.until == longest.until;
         if (hold.begin < longest.until &&
-            !(same_hold && are_one(claim, longest.row, hold.row, link)))
+            !(same_hold && are_one(claim, overwrites, longest.row, hold.row, link)))
             first.offer({.code = Code::link_taken,
                          .time = hold.begin,
                          .row = hold.row,
@@ -58,8 +115,8 @@ struct Watch {
 class LinkCheck {
   public:
     LinkCheck(const Claim& claim, const Hops& hops)
-        : claim_(claim), hops_(hops), links_(claim.timing->network.links()), unsorted_(links_),
-          holds_(links_) {}
+        : claim_(claim), hops_(hops), overwrites_(claim), links_(claim.timing->network.links()),
+          unsorted_(links_), holds_(links_) {}
 
     First run() {
         watch_rows();
@@ -95,7 +152,7 @@ class LinkCheck {
             ++holds_[link];
             Watch& watch = watches[link];
             if (hold.begin < watch.begin) unsorted_[link] = true;
-            if (!unsorted_[link]) watch.take(hold, link, claim_, first_);
+            if (!unsorted_[link]) watch.take(hold, link, claim_, overwrites_, first_);
         });
     }
 
@@ -117,7 +174,8 @@ class LinkCheck {
                 std::sort(holds.begin(), holds.end());
                 Watch watch;
                 for (const auto& hold : holds)
-                    watch.take(hold, begin + static_cast<std::int32_t>(i), claim_, first);
+                    watch.take(hold, begin + static_cast<std::int32_t>(i), claim_, overwrites_,
+                               first);
             }
         };
         first_.offer(
@@ -126,6 +184,7 @@ class LinkCheck {
 
     const Claim& claim_;
     const Hops& hops_;
+    const Overwrites overwrites_;
     std::int32_t links_;
     std::vector<std::uint8_t> unsorted_;
     std::vector<std::int64_t> holds_;  // how many, of each link

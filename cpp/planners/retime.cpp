@@ -68,14 +68,18 @@ class Arrivals {
     std::vector<Entry> list_;
 };
 
-// The next row of the same multicast, for each row; -1 after the last. Empty if there is none.
-std::vector<std::int32_t> next_of_multicast(const Network& net, RowsView routes,
-                                            const Transfers& rows) {
-    if (net.copies.empty()) return {};
+// Rows that are one transmission: for each row the next of the same multicast, or of the same sum
+// in a switch, in their order; -1 after the last. Empty if there are none.
+std::vector<std::int32_t> next_of_transmission(const Network& net, RowsView routes,
+                                               const Transfers& rows) {
+    if (net.copies.empty() && net.adds.empty()) return {};
     const auto key = [&](std::int32_t row) {
         const auto links = routes[rows.route[row]];
-        return std::tuple(rows.chunk[row], rows.src[row], rows.start[row],
-                          links.empty() ? -1 : links.front(), row);
+        const bool sum = rows.reduce[row];
+        const bool alone = links.empty() || (sum ? net.adds : net.copies).empty();
+        const std::int32_t link = alone ? -1 : sum ? links.back() : links.front();
+        return std::tuple(rows.chunk[row], sum, sum ? rows.dst[row] : rows.src[row],
+                          sum ? rows.end[row] : rows.start[row], link, row);
     };
     std::vector<std::int32_t> order(rows.size());
     std::iota(order.begin(), order.end(), 0);
@@ -83,9 +87,10 @@ std::vector<std::int32_t> next_of_multicast(const Network& net, RowsView routes,
     std::vector<std::int32_t> next(rows.size(), -1);
     bool any = false;
     for (std::size_t i = 1; i < order.size(); ++i) {
-        const auto [chunk, src, start, link, row] = key(order[i - 1]);
-        const auto [chunk2, src2, start2, link2, row2] = key(order[i]);
-        if (std::tie(chunk, src, start, link) != std::tie(chunk2, src2, start2, link2)) continue;
+        const auto [chunk, sum, npu, time, link, row] = key(order[i - 1]);
+        const auto [chunk2, sum2, npu2, time2, link2, row2] = key(order[i]);
+        if (std::tie(chunk, sum, npu, time, link) != std::tie(chunk2, sum2, npu2, time2, link2))
+            continue;
         if (link < 0) continue;
         next[row] = row2;
         any = true;
@@ -122,7 +127,7 @@ class Placement {
         links_.clear();
         holds_.clear();
         for (auto one = row; one >= 0; one = next[one])
-            (joins(chunk, rows.route[one]) ? together : alone).push_back(one);
+            (joins(chunk, rows.route[one], 0) ? together : alone).push_back(one);
         const ps start = calendars_.first_fit(links_, holds_, arrivals_.at(src, chunk));
         calendars_.take(links_, holds_, start);
         for (auto one : together) {
@@ -134,11 +139,42 @@ class Placement {
             place(chunk, src, rows.dst[one], rows.route[one], times.start[one], times.end[one]);
     }
 
+    // The same backwards for the parts of a sum that a switch adds: all end at once.
+    void place_sum(const Transfers& rows, const std::vector<std::int32_t>& next, std::int32_t row,
+                   Times& times) {
+        const auto chunk = rows.chunk[row], dst = rows.dst[row];
+        const auto duration = [&](std::int32_t one) {
+            return times_.of(chunk_bytes_[chunk], rows.route[one]).duration;
+        };
+        ps longest = 0, earliest = 0;
+        for (auto one = row; one >= 0; one = next[one]) longest = std::max(longest, duration(one));
+        std::vector<std::int32_t> together, alone;
+        links_.clear();
+        holds_.clear();
+        for (auto one = row; one >= 0; one = next[one]) {
+            const ps later = longest - duration(one);
+            const bool fits = joins(chunk, rows.route[one], later);
+            (fits ? together : alone).push_back(one);
+            if (fits) earliest = std::max(earliest, arrivals_.at(rows.src[one], chunk) - later);
+        }
+        const ps start = calendars_.first_fit(links_, holds_, earliest);
+        calendars_.take(links_, holds_, start);
+        for (auto one : together) {
+            times.end[one] = start + longest;
+            times.start[one] = times.end[one] - duration(one);
+        }
+        arrivals_.note(dst, chunk, start + longest);
+        for (auto one : alone)
+            place(chunk, rows.src[one], dst, rows.route[one], times.start[one], times.end[one]);
+    }
+
   private:
-    // Adds a route's links to those of a multicast; not if it would hold one of them otherwise.
-    bool joins(std::int32_t chunk, std::int32_t route) {
+    // Adds a route's links to those of a transmission, `later` than others; not if it would hold
+    // one of them otherwise.
+    bool joins(std::int32_t chunk, std::int32_t route, ps later) {
         const auto links = routes_[route];
-        const auto& holds = times_.of(chunk_bytes_[chunk], route).holds;
+        auto holds = times_.of(chunk_bytes_[chunk], route).holds;
+        for (auto& hold : holds) hold.offset += later;
         const auto known = links_.size();
         for (std::size_t k = 0; k < links.size(); ++k) {
             const auto found = std::find(links_.begin(), links_.begin() + known, links[k]);
@@ -161,7 +197,7 @@ class Placement {
     TimesBySize times_;
     Arrivals arrivals_;
     Calendars calendars_;
-    std::vector<std::int32_t> links_;  // of a multicast, and when it holds each
+    std::vector<std::int32_t> links_;  // of a transmission, and when it holds each
     std::vector<Hold> holds_;
 };
 
@@ -184,10 +220,18 @@ Times retime(const Timing& timing, const Transfers& rows,
              std::span<const std::int64_t> chunk_bytes) {
     Placement placement(timing, rows, chunk_bytes);
     Times times{std::vector<ps>(rows.size()), std::vector<ps>(rows.size(), never)};
-    const auto next = next_of_multicast(timing.network, timing.routes, rows);
+    const auto next = next_of_transmission(timing.network, timing.routes, rows);
+    std::vector<std::int32_t> first(next.size());  // of the transmission of each row
+    std::iota(first.begin(), first.end(), 0);
+    for (std::size_t i = 0; i < next.size(); ++i)
+        if (next[i] >= 0) first[next[i]] = first[i];
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (times.end[i] != never) continue;  // went with an earlier row
-        if (!next.empty() && next[i] >= 0)
+        const bool follows = !next.empty() && first[i] != static_cast<std::int32_t>(i);
+        if (!next.empty() && rows.reduce[i] && (follows || next[i] >= 0)) {
+            // Parts of a sum wait until what they all add is known: until the last of them.
+            if (next[i] < 0) placement.place_sum(rows, next, first[i], times);
+        } else if (!next.empty() && next[i] >= 0)
             placement.place_multicast(rows, next, static_cast<std::int32_t>(i), times);
         else
             placement.place(rows.chunk[i], rows.src[i], rows.dst[i], rows.route[i], times.start[i],
@@ -199,7 +243,7 @@ Times retime(const Timing& timing, const Transfers& rows,
 Times tighten(const Timing& timing, const Transfers& rows, std::int64_t bytes,
               std::vector<std::int32_t>& order) {
     Times times{{rows.start.begin(), rows.start.end()}, {rows.end.begin(), rows.end.end()}};
-    if (!next_of_multicast(timing.network, timing.routes, rows).empty()) {
+    if (!next_of_transmission(timing.network, timing.routes, rows).empty()) {
         order = order_by(times.start);
         return times;
     }

@@ -14,7 +14,8 @@ struct Times {
 };
 
 // Rows come in an order in which none waits for a later one, with their planned starts: rows of one
-// chunk that leave one NPU at one time over one link are a multicast, and stay one.
+// chunk that leave one NPU at one time over one link are a multicast, and stay one; so are parts of
+// a sum that reach one NPU at one time over one link, where switches add.
 //
 // Each row starts when what it reads has arrived (all earlier rows that bring its chunk to its
 // source) and its links are free, in gaps that earlier rows left or after them. Where every route
@@ -24,8 +25,8 @@ Times retime(const Timing& timing, const Transfers& rows,
 
 // The same rows pushed together: as late as they may from the end, then as early as they may.
 // Chunks are all of `bytes`. Returns the new times, or the planned ones if these end no later or
-// there is a multicast among them, which pushing would tear apart; `order` says in which order the
-// rows start.
+// there is a multicast or a sum in a switch, which pushing would tear apart; `order` says in which
+// order the rows start.
 Times tighten(const Timing& timing, const Transfers& rows, std::int64_t bytes,
               std::vector<std::int32_t>& order);
 

@@ -30,7 +30,7 @@ Network small_network() {
     };
     for (std::int32_t npu = 0; npu < 6; ++npu) both_ways(npu, (npu + 1) % 6, 50'000'000'000);
     both_ways(0, 3, 25'000'000'000);
-    return {6, 0, src, dst, speed, {}, {}};
+    return {6, 0, src, dst, speed, {}, {}, {}};
 }
 
 // A table of copied chunks, all alike but for their ends.

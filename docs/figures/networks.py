@@ -214,9 +214,10 @@ MACHINES = (
         "h100",
         "h100:2",
         rows(1, 8, -2),
-        "DGX H100 boxes: 8 GPUs on a switch; a leaf for each local number, its rail, and one "
-        "spine on which every leaf has as many links as there are boxes, so that nothing "
-        "blocks.",
+        "DGX H100 boxes: 8 GPUs on a switch that copies and adds (NVLink SHARP); a leaf for each "
+        "local number, its rail, and one spine on which every leaf has as many links as there are "
+        "boxes, so that nothing blocks. `h100:2,plain` has switches that only forward, "
+        "`h100:2,multicast,adding` leaves and a spine that copy and add, too.",
         "450 GB/s each way (NVLink 4) and 400 Gbit/s cards from NVIDIA's data sheet; the "
         "latencies are ours, for want of published ones.",
     ),
@@ -254,8 +255,8 @@ BUILT = """
 ## Built from sizes
 
 All links have 50 GB/s and 0.5 us unless `--bandwidth` and `--latency` give others: one for all,
-or one for each dimension or level. All switches copy with `,multicast` and have small buffers
-with `,buffer=64KiB` behind the spec.
+or one for each dimension or level. All switches copy with `,multicast`, add with `,adding` and have
+small buffers with `,buffer=64KiB` behind the spec; with `,plain` they only forward.
 """
 REAL = """
 ## Machines

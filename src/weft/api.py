@@ -108,12 +108,15 @@ class Converted:
         Names of the formats.
     stored_bytes
         How many bytes were written.
+    notes
+        What is not as it was, one sentence each.
     """
 
     algorithm: Algorithm
     source_format: str
     target_format: str
     stored_bytes: int
+    notes: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> int:
@@ -129,6 +132,7 @@ class Converted:
             "ranks": self.ranks,
             "verified": True,
             "stored_bytes": self.stored_bytes,
+            "notes": list(self.notes),
         }
 
 
@@ -171,8 +175,14 @@ def convert(
         job.check()
         algorithm = job.read(report)
         report.enter("writing")
-        target_format = job.target_format.name
-        return Converted(algorithm, job.source_format, target_format, job.write(algorithm))
+        target, stored, notes = job.target_format, job.write(algorithm), []
+        if algorithm.topology is not None and target.loses_switches(algorithm):
+            notes.append(
+                f"what switches of {algorithm.topology.title} copy or add goes row by row in the "
+                f"format {target.name}, and takes longer; plan for switches that only forward, "
+                "such as h100:1,plain"
+            )
+        return Converted(algorithm, job.source_format, target.name, stored, tuple(notes))
 
     return run(work, progress)
 

@@ -115,7 +115,7 @@ def _named(demand: Collective) -> str:
 
 def _is_same(one: Topology, other: Topology) -> bool:
     """Whether two networks are the same but for their names."""
-    plain = ("npus", "switches", "removed", "copying")
+    plain = ("npus", "switches", "removed", "copying", "adding")
     columns = ("src", "dst", "bandwidth", "latency")
     return (
         all(getattr(one, name) == getattr(other, name) for name in plain)

@@ -119,6 +119,24 @@ def synthesize(
     return run(work, progress)
 
 
+def plain_for(user: str, topology: Topology) -> tuple[Topology, str]:
+    """The network for those who let no switch copy or add, and why; "" where none could."""
+    if topology.plain is topology:
+        return topology, ""
+    plain = replace(topology.plain, changes=(*topology.changes, "with plain switches"))
+    taken = f"switches of {topology.title} are taken as plain"
+    return plain, f"{user} let no switch copy or add, so {taken}"
+
+
+def cost_of_plain(topology: Topology, algorithm: Algorithm) -> float:
+    """How many times as long an algorithm takes as any can on the network as it is, at most."""
+    demands, cost = algorithm.demands, algorithm.cost or CostModel()
+    chunks = algorithm.chunks
+    least = demand_bound(topology, demands[0], cost) if len(demands) == 1 else None
+    ideal = (least or lower_bound(topology, chunks, cost)).ideal
+    return algorithm.time / max(ideal, 1)
+
+
 def made_by(
     method: str,
     topology: Topology,

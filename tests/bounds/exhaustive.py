@@ -1,19 +1,19 @@
 """Whether a time can be met, by brute force, for two to four NPUs and a few chunks.
 
 Time goes in whole units. Unit after unit, any sends that fit are tried, waiting included: over any
-way through switches, to one NPU or, where switches copy, to several. NPUs keep apart what they
-receive of a sum, and send any parts of it that do not overlap.
+way through switches, to one NPU or, where switches copy, to several, or, where they add, from
+several. NPUs keep apart what they receive of a sum, and send any parts of it that do not overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 
-from tests.judge.reference import hop, is_multicast
+from tests.judge.reference import hop, is_multicast, is_sum
 from weft.algorithm import Algorithm, Routes, Timing, Transfers
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -29,10 +29,10 @@ Flight = tuple[int, int, Parts]  # when it ends, of which chunk where, what
 
 @dataclass(frozen=True)
 class Send:
-    """One chunk from one NPU, in one transmission: to whom and when, and what it holds."""
+    """One chunk in one transmission: from whom, to whom and when, and what it holds."""
 
     chunk: int
-    src: int
+    sources: tuple[int, ...]  # one, or those whose parts a switch adds
     arrivals: tuple[tuple[int, int], ...]  # NPU, units from the start
     holds: tuple[tuple[int, int], ...]  # link, a bit for each unit from the start
 
@@ -59,9 +59,8 @@ class Search:
         away = np.full((len(self.chunks), self.npus, self.npus), FAR)
         away[:, range(self.npus), range(self.npus)] = 0
         for send in self.sends:
-            for npu, units in send.arrivals:
-                way = (send.chunk, send.src, npu)
-                away[way] = min(away[way], units)
+            for src, (npu, units) in product(send.sources, send.arrivals):
+                away[send.chunk, src, npu] = min(away[send.chunk, src, npu], units)
         for via in range(self.npus):
             away = np.minimum(away, away[:, :, via, None] + away[:, via, None, :])
         return away
@@ -110,7 +109,7 @@ class Search:
             for link, bits in send.holds:
                 after[link] |= bits << now
             base = send.chunk * self.npus
-            for parts in held[base + send.src]:
+            for parts in _joint([held[base + src] for src in send.sources]):
                 new = [(now + units, base + npu, parts) for npu, units in send.arrivals]
                 if any(end > self.end or parts in held[place] for end, place, _ in new):
                     continue
@@ -142,6 +141,13 @@ class Search:
         return latest
 
 
+def _joint(held: list[frozenset[Parts]]) -> Iterator[Parts]:
+    """What can be sent together: parts of each that do not overlap."""
+    for choice in product(*held):
+        if sum(choice) == int(np.bitwise_or.reduce(choice)):
+            yield sum(choice)
+
+
 def _with(values: frozenset[Parts], parts: Parts) -> frozenset[Parts]:
     """What an NPU can send once it has this as well."""
     return values | {parts} | {value | parts for value in values if not value & parts}
@@ -164,7 +170,11 @@ def _sends(
         ]
         for size in range(1, network.npus):
             for group in combinations(usable, size):
-                if not all(_are_one(rows, hops, *pair) for pair in combinations(group, 2)):
+                pairs = list(combinations(group, 2))
+                copies = all(_are_one(rows, hops, *pair) for pair in pairs)
+                if not copies and not (
+                    chunks.reduce[number] and all(_meet(rows, hops, *pair) for pair in pairs)
+                ):
                     continue
                 holds: dict[int, int] = {}
                 for row in group:
@@ -172,8 +182,9 @@ def _sends(
                         assert begin % unit == until % unit == 0
                         bits = (1 << until // unit) - (1 << begin // unit)
                         holds[link] = holds.get(link, 0) | bits
-                arrivals = tuple((int(dst[row]), hops[row][0] // unit) for row in group)
-                yield Send(number, int(src[group[0]]), arrivals, tuple(holds.items()))
+                arrivals = {(int(dst[row]), hops[row][0] // unit) for row in group}
+                sources = tuple(sorted({int(src[row]) for row in group}))
+                yield Send(number, sources, tuple(sorted(arrivals)), tuple(holds.items()))
 
 
 def _all_rows(
@@ -199,17 +210,32 @@ def _all_rows(
     return Algorithm(demands, rows, Timing(network, cost, table))
 
 
+def _meet(rows: Algorithm, hops: list[Hop], row: int, other: int) -> bool:
+    """Whether two rows that start together share links as one sum does, all at one time."""
+    if hops[row][0] != hops[other][0] or rows.transfers.src[row] == rows.transfers.src[other]:
+        return False
+    added = replace(rows.transfers, reduce=np.ones_like(rows.transfers.reduce))
+    return _share(replace(rows, rows=added), hops, row, other, is_sum)
+
+
 def _are_one(rows: Algorithm, hops: list[Hop], row: int, other: int) -> bool:
     """Whether two rows share links as one transmission does, and all they hold at one time."""
+    one = _share(rows, hops, row, other, is_multicast)
+    return one and bool(rows.transfers.dst[row] != rows.transfers.dst[other])
+
+
+def _share(
+    rows: Algorithm, hops: list[Hop], row: int, other: int, rule: Callable[..., bool]
+) -> bool:
     shared = False
     for link, begin, until in hops[row][1]:
         for link2, begin2, until2 in hops[other][1]:
             if link != link2 or until <= begin2 or until2 <= begin:
                 continue
-            shared = is_multicast(rows, (link, begin, until, row), (link, begin2, until2, other))
+            shared = rule(rows, (link, begin, until, row), (link, begin2, until2, other))
             if not shared:
                 return False
-    return shared and bool(rows.transfers.dst[row] != rows.transfers.dst[other])
+    return shared
 
 
 def _routes(network: Topology, before: list[int], node: int) -> Iterator[list[int]]:

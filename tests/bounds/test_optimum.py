@@ -97,8 +97,8 @@ def random_network(random: Random) -> Topology:
     alphas = random.choice([[0], [1], [0, 1, 2], [0, 3]])
     ends = [(src, dst, random.choice(pushes), random.choice(alphas)) for src, dst in pairs]
     buffers = {hub: CHUNK * random.choice([0, 1, 3]) for hub in nodes[npus:]}
-    copying = [hub for hub in nodes[npus:] if random.random() < 0.6]
-    network = network_of(npus, switches, ends).with_switches(copying=copying)
+    copying, adding = ([hub for hub in nodes[npus:] if random.random() < 0.6] for _ in range(2))
+    network = network_of(npus, switches, ends).with_switches(copying=copying, adding=adding)
     return network.with_switches(buffers=buffers) if random.random() < 0.4 else network
 
 

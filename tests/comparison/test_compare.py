@@ -267,7 +267,7 @@ def test_switches_that_copy_have_no_run_of_groups_alone() -> None:
 @examples(25)
 @given(networks(), COSTS, st.data())
 def test_any_algorithms_side_by_side(network: Topology, cost: CostModel, data: Any) -> None:
-    network = network.with_switches(copying=())
+    network = network.plain
     demands = data.draw(st.lists(group_collectives(network), min_size=1, max_size=3))
     network = roomy(network, demands, cost)
     methods = [data.draw(st.sampled_from(["auto", "direct"])) for _ in demands]

@@ -73,7 +73,8 @@ def star(npus: int) -> Algorithm:
         switches=1,
         dimensions=(1, npus),
     ).without(npus=[npus - 1])
-    topology = topology.with_switches(buffers={npus: 5000}, copying=[npus])
+    able = {"copying": [npus], "adding": [npus]}
+    topology = topology.with_switches(buffers={npus: 5000}, **able)
     group = topology.members[::-1]
     demand = Collective.of("broadcast", group, 100, 2, root=int(group[0]), alignment=4)
     root = int(group[0])

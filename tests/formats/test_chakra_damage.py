@@ -232,10 +232,11 @@ def _topology(folder, **changes):
     edit.write()
 
 
-def test_switches_of_older_traces_have_no_limit_and_do_not_copy(saved):
-    _topology(saved, buffers=None, copying=None)
-    assert not chakra.load(saved).topology.buffers
-    assert not chakra.load(saved).topology.copying
+def test_switches_of_older_traces_have_no_limit_and_only_forward(saved):
+    _topology(saved, buffers=None, copying=None, adding=None)
+    network = chakra.load(saved).topology
+    assert not network.buffers
+    assert network.plain is network
 
 
 def test_older_traces_have_no_dimensions(saved):

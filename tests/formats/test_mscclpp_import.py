@@ -252,9 +252,9 @@ WRONG = {
     ),
     "switch in a pipeline": (
         changed(pipelined(), f"{PIPE}.ops.0.name", "gstore"),
-        r"operation 0 \(pipeline\): gstore: this operation works in a switch",
+        r"gstore: destination 0 has switch_channel_id None; the thread block has 0 switch",
     ),
-    "switch": (changed(all_reduce(), f"{OPS}.3.name", "gstore"), "works in a switch"),
+    "switch": (changed(all_reduce(), f"{OPS}.3.name", "glre"), "executor does not run this"),
     "channel": (changed(all_reduce(), f"{OPS}.0.channel_ids", [1]), "memory channel 1 of 1"),
     "channel type": (
         changed(all_reduce(), f"{OPS}.0.channel_type", "pigeon"),

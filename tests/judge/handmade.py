@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -183,6 +184,27 @@ def tree_multicast(copying: Sequence[int] = (4, 5, 6)) -> Algorithm:
     transfers = table(rows, [SHARE * 1000 + len(path) * LATENCY for path in paths])
     collective = Collective.of("broadcast", range(4), SHARE, root=0)
     return Algorithm((collective,), transfers, Timing(network, CostModel(), routes))
+
+
+def backwards(algorithm: Algorithm, kind: str = "reduce") -> Algorithm:
+    """A Broadcast run back in time over links turned round: a Reduce, with the same numbers."""
+    rows, routes = algorithm.transfers, algorithm.routes
+    last = algorithm.time
+    mirrored = [routes.links[begin:end][::-1] for begin, end in pairwise(routes.offsets.tolist())]
+    links = np.concatenate([np.zeros(0, dtype=np.int32), *mirrored]).astype(np.int32)
+    transfers = replace(
+        rows,
+        src=rows.dst,
+        dst=rows.src,
+        reduce=np.ones_like(rows.reduce),
+        start=last - rows.end,
+        end=last - rows.start,
+        src_place=rows.dst_place,
+        dst_place=rows.src_place,
+    )
+    timing = Timing(algorithm.topology.reversed(), algorithm.cost, Routes(routes.offsets, links))
+    demands = tuple(replace(demand, kind=kind) for demand in algorithm.demands)
+    return replace(algorithm, demands=demands, rows=transfers, timing=timing)
 
 
 def crossing_all_reduce() -> Algorithm:

@@ -119,7 +119,11 @@ def _times_fit(a: Algorithm) -> bool:
             return False
         holds += [(*hold, row) for hold in mine]
     return all(
-        one[0] != two[0] or one[2] <= two[1] or two[2] <= one[1] or is_multicast(a, one, two)
+        one[0] != two[0]
+        or one[2] <= two[1]
+        or two[2] <= one[1]
+        or is_multicast(a, one, two)
+        or is_sum(a, one, two)
         for one, two in combinations(holds, 2)
     )
 
@@ -144,6 +148,32 @@ def is_multicast(a: Algorithm, one: Hold, two: Hold) -> bool:
     if link not in common or common in (left, right):
         return False
     return int(a.topology.dst[common[-1]]) in a.topology.copying
+
+
+def is_sum(a: Algorithm, one: Hold, two: Hold) -> bool:
+    """Whether two holds of one link are one: a tree that grows together at switches that add."""
+    t, (link, begin, until, row), (_, begin2, until2, row2) = a.transfers, one, two
+    if (begin, until) != (begin2, until2) or not (t.reduce[row] and t.reduce[row2]):
+        return False
+    if any(column[row] != column[row2] for column in (t.chunk, t.dst, t.end)):
+        return False
+    written = t.chunk if t.dst_place is None else t.dst_place
+    if written[row] != written[row2]:
+        return False
+    left, right = _links(a, row), _links(a, row2)
+    common: list[int] = []
+    while len(common) < min(len(left), len(right)):
+        if left[-1 - len(common)] != right[-1 - len(common)]:
+            break
+        common.append(left[-1 - len(common)])
+    if link not in common or len(common) in (len(left), len(right)):
+        return False
+    # What arrives as one is not written in two parts, with something else between them.
+    for other in range(min(row, row2) + 1, max(row, row2)):
+        same = all(column[other] == column[row] for column in (t.dst, t.end, written))
+        if same and not t.reduce[other]:
+            return False
+    return int(a.topology.src[common[-1]]) in a.topology.adding
 
 
 def _events(a: Algorithm) -> list[tuple[int, str]]:

@@ -182,7 +182,7 @@ def switched(draw: st.DrawFn) -> Topology:
     some = st.sets(st.integers(network.npus, network.nodes - 1))
     sizes = st.sampled_from([0, 500, 4096, 10**6])
     buffers = {switch: draw(sizes) for switch in draw(some)}
-    return network.with_switches(buffers=buffers, copying=draw(some))
+    return network.with_switches(buffers=buffers, copying=draw(some), adding=draw(some))
 
 
 @examples(80)

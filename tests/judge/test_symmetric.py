@@ -178,7 +178,8 @@ def test_switches_that_do_not_look_alike() -> None:
     with pytest.raises(NotAlikeError):
         find_orbits(grid.without(links=[(0, 6)]))
     with pytest.raises(NotAlikeError, match="special"):
-        find_orbits(grid.with_switches(copying=[6]))
+        find_orbits(grid.with_switches(buffers={6: 1000}))
+    assert len(find_orbits(grid.with_switches(copying=[6], adding=[7])).links) == 3
     # A second switch for the same line.
     twice = Topology.from_links(
         "twice",

@@ -18,7 +18,8 @@ def neighbours(topology: Topology, node: int) -> set[int]:
 
 def assert_same(a: Topology, b: Topology) -> None:
     assert (a.name, a.npus, a.switches, a.removed) == (b.name, b.npus, b.switches, b.removed)
-    assert (a.buffers, a.copying, a.dimensions) == (b.buffers, b.copying, b.dimensions)
+    assert (a.buffers, a.copying, a.adding) == (b.buffers, b.copying, b.adding)
+    assert a.dimensions == b.dimensions
     for column in ("src", "dst", "bandwidth", "latency"):
         left, right = getattr(a, column), getattr(b, column)
         assert left.dtype == right.dtype
@@ -48,5 +49,6 @@ def topologies(draw: st.DrawFn) -> Topology:
         switch = st.integers(npus, npus + switches - 1)
         sizes = st.sampled_from([0, 1, 1000, 65536, 10**7, 1 << 60])
         buffers = draw(st.dictionaries(switch, sizes))
-        topology = topology.with_switches(buffers=buffers, copying=draw(st.sets(switch)))
+        able = {"copying": draw(st.sets(switch)), "adding": draw(st.sets(switch))}
+        topology = topology.with_switches(buffers=buffers, **able)
     return topology.without(npus=gone)

@@ -124,7 +124,12 @@ class Algorithm(Value):
 
     def on(self, topology: Topology) -> Algorithm:
         """The same rows and times for another network; whether they hold there is not checked."""
-        return replace(self, timing=replace(self.require_timing(), topology=topology))
+        timing = self.require_timing()
+        return (
+            self
+            if timing.topology is topology
+            else replace(self, timing=replace(timing, topology=topology))
+        )
 
     def of_npu(self, npu: int) -> Transfers:
         """The rows in which one NPU sends or receives, in the order of the table."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.messages import Distances, Messages, Tables, Times, Ways, places_of, steps_of
+from weft.bounds.partitions import before_copies, behind_sums
 
 _MOST_CLASSES = 8  # of chunks that cross, with ends of their own
 _MOST_WEIGHTS = 1 << 21  # of one cone
@@ -120,6 +121,8 @@ def cones(
     links = np.flatnonzero(inside[network.dst] & ~inside[network.src])
     if crossing.total == 0 or len(links) == 0:
         return
+    if classes.reduce.any() and behind_sums(network)[links].any():
+        return
     pairs = crossing.pairs
     known = steps_of(np.concatenate([each.known[:, ~beyond].reshape(-1) for each in pairs]))
     told = steps_of(np.concatenate([each.told[beyond].reshape(-1) for each in pairs]))
@@ -129,7 +132,7 @@ def cones(
     ways = Ways.into(distances, links, np.broadcast_to(beyond, (len(links), network.npus)))
     sources, ends = np.flatnonzero(~beyond), np.flatnonzero(beyond)
     source, end = np.cumsum(~beyond) - 1, np.cumsum(beyond) - 1
-    if network.copying and (network.dst[links] >= network.npus).any():
+    if before_copies(network)[links].any():
         pairs = [pair.together(beyond) for pair in pairs]
     for apart in _laws(pairs):
         tables = [pair.tables(known, told, sources, ends, apart) for pair in pairs]

@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.bounds.classes import ChunkClasses
 from weft.topology.model import Topology
 
 _MOST_SPEEDS = 12  # thresholds of bandwidth
@@ -39,6 +40,11 @@ class Partition:
         Bandwidth into each part, and out of it.
     single
         Whether every part is one NPU.
+    holds_sums
+        Whether every switch that adds is in some part: else parts say nothing of sums.
+    joined
+        Whether what comes into a part can have been added on its way: then what a message knows
+        does not follow from one source.
     """
 
     label: Labels
@@ -47,6 +53,8 @@ class Partition:
     rate_in: NDArray[np.float64]
     rate_out: NDArray[np.float64]
     single: bool = False
+    holds_sums: bool = True
+    joined: bool = False
 
     @classmethod
     def of(cls, topology: Topology, label: Labels, count: int, single: bool = False) -> Partition:
@@ -57,7 +65,13 @@ class Partition:
             np.bincount(side[links], topology.bandwidth[links], count).astype(np.float64)
             for side, links in ((into, enters), (out, leaves))
         )
-        return cls(label, count, enters, rate_in, rate_out, single)
+        holds_sums = all(label[switch] >= 0 for switch in topology.adding)
+        joined = bool(behind_sums(topology)[enters].any())
+        return cls(label, count, enters, rate_in, rate_out, single, holds_sums, joined)
+
+    def tells(self, classes: ChunkClasses) -> bool:
+        """Whether messages between the parts can be counted."""
+        return self.holds_sums or not classes.reduce.any()
 
     def spread(self, offsets: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.int64]:
         """In how many parts each set of NPUs has members."""
@@ -67,6 +81,29 @@ class Partition:
         owner = np.repeat(np.arange(len(sizes)), sizes)
         there = np.unique(owner * self.count + self.label[members]) // self.count
         return np.bincount(there, minlength=len(sizes))
+
+
+def behind_sums(topology: Topology) -> NDArray[np.bool_]:
+    """Which links can carry what a switch added."""
+    return _beyond(topology, topology.adding, topology.src, topology.dst)[topology.src]
+
+
+def before_copies(topology: Topology) -> NDArray[np.bool_]:
+    """Which links can carry what a switch will copy."""
+    return _beyond(topology, topology.copying, topology.dst, topology.src)[topology.dst]
+
+
+def _beyond(
+    topology: Topology, able: frozenset[int], src: NDArray[np.int32], dst: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Which nodes are some switches, or lie beyond them past switches alone."""
+    found = np.zeros(topology.nodes, dtype=np.bool_)
+    found[list(able)] = True
+    inner = (src >= topology.npus) & (dst >= topology.npus)
+    src, dst = src[inner], dst[inner]
+    while (further := found[src] & ~found[dst]).any():
+        found[dst[further]] = True
+    return found
 
 
 def singles(topology: Topology) -> Partition:

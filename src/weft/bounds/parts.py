@@ -56,6 +56,8 @@ def region_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> 
         return best
     carriers = Carriers.of(topology, classes, cost)
     for partition in _partitions(topology):
+        if not partition.tells(classes):
+            continue
         time, ideal = bound_of_parts(carriers, partition, classes)
         found = partition if time > best.time else found
         best = best.stronger(Bound(time, "gossip" if partition.single else "regions", ideal))
@@ -160,6 +162,7 @@ def _load(partition: Partition, classes: ChunkClasses) -> float:
 def _tightest(partitions: list[Partition], classes: ChunkClasses) -> list[Partition]:
     """The single NPUs, those with the most to move for their bandwidth, and the coarsest."""
     ones, *others = partitions
+    others = [each for each in others if each.tells(classes)]
     load = [_load(each, classes) for each in others]
     fullest = sorted(range(len(others)), key=lambda number: -load[number])
     coarsest = sorted(range(len(others)), key=lambda number: others[number].count)

@@ -22,13 +22,14 @@ Times = NDArray[np.int64]
 
 
 def postal_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> Bound:
-    """For chunks moved whole; nothing where switches copy, or where there are too many NPUs.
+    """For chunks moved whole; nothing where switches copy, or add, or with too many NPUs.
 
     Copies go from one NPU to many, parts of a sum from many to one, which is the same backwards.
     Of a sum for many, what one contributes must get to all of them.
     """
     best = NONE
-    if topology.copying or topology.npus > _MOST_NPUS or not 0 < len(classes) <= _MOST_CLASSES:
+    shared = topology.copying or (topology.adding and classes.reduce.any())
+    if shared or topology.npus > _MOST_NPUS or not 0 < len(classes) <= _MOST_CLASSES:
         return best
     for backwards in (False, True):
         near, far = (classes.pre, classes.post)[:: -1 if backwards else 1]

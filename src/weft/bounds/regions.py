@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.lengths import Carriers
 from weft.bounds.messages import Distances, Messages, Times, Ways, places_of, steps_of
-from weft.bounds.partitions import Partition
+from weft.bounds.partitions import Partition, before_copies
 
 _MOST_CLASSES = 64  # of chunks, with ends of their own
 _MOST_WEIGHTS = 1 << 22
@@ -40,6 +40,8 @@ def weighed(
     All members of a part are as likely, or those farthest from its links to other parts.
     """
     network = distances.topology
+    if classes.reduce.any() and (partition.joined or not partition.holds_sums):
+        return
     total = messages_needed(partition, classes)[1]
     if total == 0 or len(classes) > _MOST_CLASSES or len(partition.links) == 0:
         return
@@ -50,7 +52,7 @@ def weighed(
     doors_out, doors_in = (np.unique(np.concatenate(doors)) for doors in (ways.sources, ways.ends))
     place = places_of(steps, distances.between)
     # A message that a switch copies behind its link may have many ends.
-    copied = bool(network.copying) and (network.dst[partition.links] >= network.npus).any()
+    copied = before_copies(network)[partition.links].any()
     for far in (False, True):
         knows, tells = (np.ones((network.npus, len(classes), len(steps))) for _ in range(2))
         for row in range(len(classes)):

@@ -87,5 +87,7 @@ def convert(
         f"{some}{done.ranks} ranks, {len(done.algorithm):,} transfers, verified; "
         f"{done.stored_bytes:,} B in {seconds:.2f} s"
     )
+    for note in done.notes:
+        say(note)
     if to is None and target.namesakes:
         say(target.described(output))

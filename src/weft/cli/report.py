@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from weft.cli.printing import say
 from weft.cli.tables import Rows, print_facts, print_rows, shown_group, shown_models, shown_time
 from weft.collective import Collective
 from weft.display import named
@@ -74,6 +75,8 @@ def print_lowering(lowering: Lowering, output: str) -> None:
             words=("collective", "groups"),
             more=len(algorithms) - _MOST_GROUPS,
         )
+    for note in lowering.notes:
+        say(note)
 
 
 def _algorithm_row(figures: dict[str, Any]) -> tuple[str, ...]:

@@ -65,8 +65,8 @@ def synth(
     """Synthesize the algorithm for COLLECTIVE on TOPOLOGY; verify it; bound it.
 
     TOPOLOGY is a spec such as mesh:8x8, torus:4x4x4, ring:4*fc:8*switch:4, leaf-spine:8x4x2, a
-    machine such as dgx1, h100:4, tpuv4:4x4x4, or a topology file. Switches that copy or have
-    small buffers: dgx2,multicast,buffer=1MiB.
+    machine such as dgx1, h100:4, tpuv4:4x4x4, or a topology file. Switches that copy, add or have
+    small buffers: dgx2,multicast,adding,buffer=1MiB; h100:4,plain only forwards.
 
     COLLECTIVE is one of PATTERNS.
 
@@ -87,7 +87,7 @@ def synth(
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
     from weft.documents import link_target
-    from weft.synthesis import chunked, synthesize
+    from weft.synthesis import chunked, cost_of_plain, plain_for, synthesize
     from weft.units import parse_size
 
     check_given(output, what="folder or the file")
@@ -95,8 +95,13 @@ def synth(
     kind = None if target is None else _format(target)
     align = parse_size(alignment)
 
+    notes = []
+
     def work(report: Tracker) -> Result:
-        topology = network.load()
+        topology = whole = network.load()
+        why = ""
+        if kind is not None and kind.in_switches is None:
+            topology, why = plain_for(f"files in the format {kind.name}", whole)
         plan = demands.load(topology, align)
         if kind is not None:
             kind.check_demands(chunked(plan.collectives, plan.chunks)[0])
@@ -108,6 +113,9 @@ def synth(
             scratch=None if target is None else link_target(target).parent,
             **search,
         )
+        if why:
+            most = cost_of_plain(whole, result.algorithm)
+            notes.append(f"{why}: at most x{most:.2f} of what any algorithm takes with them")
         if target is not None:
             report.enter("writing")
             result.save(target)
@@ -116,7 +124,8 @@ def synth(
     result = progress.run("reading", work)
     stored = None if target is None else _stored(target)
     if as_json:
-        say_json(result.to_dict() | {"output": output, "stored_bytes": stored})
+        said = {"notes": notes} if notes else {}
+        say_json(result.to_dict() | {"output": output, "stored_bytes": stored} | said)
     else:
         # After the work: brings tables and colours.
         from weft.cli.report import print_attempts, print_tables
@@ -124,6 +133,8 @@ def synth(
         print_tables(result, output, stored)
         if verbose:
             print_attempts(result)
+        for note in notes:
+            say(note)
         if kind is not None and kind.namesakes:
             say(kind.described(target or ""))
     if not result.verified:

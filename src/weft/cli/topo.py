@@ -88,6 +88,8 @@ def _rows(summary: TopologySummary) -> list[tuple[str, str]]:
         rows.append(("switch buffer", f"{format_size(size)} ({switches} switches)"))
     if summary.copying:
         rows.append(("multicast", f"{summary.copying} of {summary.switches} switches"))
+    if summary.adding:
+        rows.append(("adding", f"{summary.adding} of {summary.switches} switches"))
     return rows
 
 

@@ -215,8 +215,10 @@ def _alone(job: _Job, answer: Algorithm, size: int) -> Outcome:
 
     The chunks are those of the answer, so that only the planning differs.
     """
-    if job.topology.copying:
-        return Refusal("switches do not copy first come first served, so that no run is fair")
+    if job.topology.plain is not job.topology:
+        return Refusal(
+            "switches neither copy nor add first come first served, so that no run is fair"
+        )
     began = time.perf_counter()
     single = []
     for i, demand in enumerate(answer.demands):

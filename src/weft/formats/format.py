@@ -13,6 +13,7 @@ from weft.collective import Collective
 from weft.documents import check_new_file, check_replaceable, open_file, read_whole
 from weft.errors import FormatError, InputError
 from weft.formats.imported import NO_HINTS, Hints, Imported
+from weft.judge import verify
 from weft.registry import Registry
 
 HEAD_BYTES = 4096
@@ -62,6 +63,9 @@ class Format:
         Names of the files that a folder of this format holds.
     check_demands
         Raises, before any work, if files surely cannot hold what these collectives take.
+    in_switches
+        Whether files can say that a switch copies, or adds, as an algorithm lets it; None if they
+        never can, so that planning does without.
     rank
         Formats of lower rank are asked first whether they recognise a file; among those of one
         suffix, the one of the highest rank is written by default.
@@ -77,6 +81,7 @@ class Format:
     hints: Sequence[str] = ()
     members: re.Pattern[str] = re.compile("(?!)")
     check_demands: Callable[[Sequence[Collective]], None] = lambda _: None
+    in_switches: Callable[[Algorithm], bool] | None = lambda _: True
     rank: int = 0
 
     table: ClassVar[Registry[Format]]
@@ -87,6 +92,15 @@ class Format:
             if name not in self.options:
                 said = ", ".join(map(flag, self.options)) or "no options"
                 raise InputError(f"{self.name} takes no {flag(name)} (it takes {said})")
+
+    def loses_switches(self, algorithm: Algorithm) -> bool:
+        """Whether rows that switches copy or add are written as if each went alone."""
+        network = algorithm.topology
+        if network is None or not algorithm.timed or network.plain is network:
+            return False
+        if self.in_switches is not None and self.in_switches(algorithm):
+            return False
+        return not verify(algorithm.on(network.plain)).ok
 
     def check_target(self, path: Path) -> None:
         """Raise, before any work, if a path surely cannot be written."""

@@ -52,7 +52,7 @@ class Demand(msgspec.Struct, forbid_unknown_fields=True):
     sets: int = 0  # how many of ``part_set_length``
 
 
-class Network(msgspec.Struct, forbid_unknown_fields=True):
+class Network(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A topology but for its links, which are columns."""
 
     name: str
@@ -61,6 +61,7 @@ class Network(msgspec.Struct, forbid_unknown_fields=True):
     removed: list[int] = []
     buffers: list[tuple[int, int]] = []  # node and bytes of each switch with a limited buffer
     copying: list[int] = []  # switches that copy
+    adding: list[int] = []  # switches that add
     dimensions: list[int] = []  # sizes of the grid on which the NPUs sit
     changes: list[str] = []  # in words, how it differs from what its name stands for
 
@@ -162,6 +163,7 @@ def network_of(topology: Topology) -> Network:
         removed=sorted(int(npu) for npu in topology.removed),
         buffers=list(topology.buffers.items()),
         copying=sorted(topology.copying),
+        adding=sorted(topology.adding),
         dimensions=list(topology.dimensions),
         changes=list(topology.changes),
     )
@@ -311,7 +313,9 @@ def read_network(network: Network, columns: Columns, limit: int) -> Topology:
     )
     if not all(0 <= npu < network.npus for npu in network.removed):
         raise InputError("a removed NPU is none of the topology's")
-    topology = topology.with_switches(buffers=dict(network.buffers), copying=network.copying)
+    topology = topology.with_switches(
+        buffers=dict(network.buffers), copying=network.copying, adding=network.adding
+    )
     return replace(topology, removed=frozenset(network.removed), changes=tuple(network.changes))
 
 

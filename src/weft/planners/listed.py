@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import Algorithm, Timing
@@ -119,7 +120,7 @@ def backwards(problem: Problem, chunks: Chunks, spread: Spread) -> Schedule:
     the other way, over the links as they are, so that it is the very plan of the spread alone.
     """
     topology = problem.topology
-    reverse = None if topology.copying else topology.reverse_links
+    reverse = _reverse(topology)
     network = topology.reversed() if reverse is None else topology
     try:
         planned = spread(problem, network, mirrored(chunks))
@@ -132,23 +133,30 @@ def backwards(problem: Problem, chunks: Chunks, spread: Spread) -> Schedule:
 def scatter_and_gather(problem: Problem, spread: Spread) -> list[Schedule]:
     """All-Reduce as Reduce-Scatter, then All-Gather.
 
-    One plan serves for both halves where every link has one of the same speed the other way. Not
-    where switches copy: the first half must do without.
+    One plan serves for both halves where every link has one of the same speed the other way, and
+    switches that copy are those that add.
     """
     topology = problem.topology
     gather = spread(problem, topology, _as(problem, "all-gather"))
-    reverse = None if topology.copying else topology.reverse_links
+    reverse = _reverse(topology)
     if reverse is not None:
         return [gather.backwards(reverse), gather]
     return [backwards(problem, _as(problem, "reduce-scatter"), spread), gather]
+
+
+def _reverse(topology: Topology) -> NDArray[np.int32] | None:
+    """For each link one the other way, if plans run backwards then hold: copies become sums."""
+    return topology.reverse_links if topology.copying == topology.adding else None
 
 
 def halves_floor(problem: Problem) -> int:
     """Picoseconds that an All-Reduce in two halves hardly beats: those of both, one by one."""
     memo = problem.task.memo
     if "halves" not in memo:
-        kinds = ("all-gather", "reduce-scatter")
-        if problem.topology.reverse_links is not None:  # the same there and back
+        kinds: tuple[str, ...] = ("all-gather", "reduce-scatter")
+        if problem.topology.adding:  # what is summed leaves the links free that copies need
+            kinds = ("all-gather",)
+        elif problem.topology.reverse_links is not None:  # the same there and back
             kinds = ("all-gather", "all-gather")
         memo["halves"] = sum(
             quick_bound(problem.topology, _as(problem, kind), problem.cost) for kind in kinds

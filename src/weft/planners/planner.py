@@ -49,6 +49,9 @@ class Planner(ABC):
         Whether another seed may give another plan, so that each trial asks it again.
     keeps_apart
         Whether its plans keep copies in other places than where chunks belong.
+    uses_switches
+        Whether its plans can let switches copy or add. Weft's own others are asked on the network
+        with switches that only forward, which loses them nothing.
     side_by_side
         Whether it runs on a thread of its own beside its neighbours in the table that say so too.
     """
@@ -61,6 +64,7 @@ class Planner(ABC):
     judged: bool = True
     seeded: bool = True
     keeps_apart: bool = False
+    uses_switches: bool = False
     side_by_side: bool = False
 
     @abstractmethod

@@ -21,6 +21,7 @@ from weft.reachability import check_first_chunk
 from weft.threads import in_threads
 
 MAX_SEED = 2**63 - 1
+_FEW = 32  # NPUs: of more, others hardly make more of switches that copy and add
 _EARLY = 35  # ranks of planners that know the structure of networks: they are asked first
 
 
@@ -36,11 +37,24 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     """
     planners = _candidates(problem)
     _check(problem, planners)
+    whole, problem = problem, problem.on(problem.topology.plain)
+    able = [one for one in planners if whole.topology is not problem.topology and _uses(one)]
     workers = min(problem.threads, trials)
+    quick = [one for one in able if not one.seeded]
+    able = [one for one in able if one.seeded]
+    planners = [one for one in planners if one not in quick]
     early = [planner for planner in planners if problem.is_auto and planner.turn(problem) <= _EARLY]
     seeded = [planner for planner in planners if planner.seeded and planner not in early]
     late = [planner for planner in planners if not planner.seeded and planner not in early]
-    known = _run(problem, early)
+    plain = _run(problem, early)
+    known = _run(whole, quick, plain)
+    if known is not None and known is not plain and not leaves_a_gap(whole, known.time):
+        return known
+    if known is not None and able:
+        few = sum(demand.ranks for demand in problem.demands) < _FEW
+        near = whole if few else problem  # bounds of both take as long again
+        asked = [*early, *quick]
+        able = [one for one in able if all(each.rivals(near, known, one) for each in asked)]
     if known is not None and leaves_a_gap(problem, known.time):
         seeded, late = (
             [one for one in some if _is_rival(problem, known, early, one)]
@@ -53,11 +67,8 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         mine = replace(problem, seed=seed, quiet=quiet, threads=problem.threads // workers)
         again = [planner for planner in early if planner.seeded] if number > 0 else []
         best = _run(mine, [*again, *seeded], known)
-        if problem.topology.copying and seeded:  # copies can be in the way of what is wanted more
-            plain = _run(mine.on(problem.topology.with_switches(copying=())), seeded)
-            on_it = None if plain is None else plain.on(problem.topology)
-            best = _least([best, on_it])
-        return best
+        # Copies can be in the way of what is wanted more: so first without.
+        return _run(replace(mine, task=whole.task), able, best)
 
     best = attempt(0)
     for first in range(1, trials if any(one.seeded for one in planners) else 1, workers):
@@ -67,7 +78,12 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
     best = _run(problem, late, best)
     if best is None:
         raise InputError(f"method {problem.method} finds no plan; use auto")
-    return best
+    return best.on(whole.topology)
+
+
+def _uses(planner: Planner) -> bool:
+    """Whether a planner is asked what it makes of switches that copy or add: users' are, too."""
+    return planner.uses_switches or (planner.judged and planner.seeded)
 
 
 def _is_rival(

@@ -109,7 +109,9 @@ class Job:
                 rows = self.npus // size * to_all * self.pieces
                 least = max(least, _carried(rows, hold[mine], duration[mine]))
             return least
-        times = 2 if self.demand.kind == "all-reduce" else 1
+        # Where switches add, one receive may bring all that others contribute.
+        adding = bool(self.moves.topology.adding)
+        times = 2 if self.demand.kind == "all-reduce" and not adding else 1
         parts, joining = 1, np.empty(0, dtype=np.int64)
         for mine, (size, _, _) in sorted(paired, key=lambda pair: -int(hold[pair[0]].min())):
             parts, joining = parts * size, np.concatenate([joining, mine])

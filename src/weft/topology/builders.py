@@ -2,7 +2,7 @@
 
 A spec is a kind of the table `TOPOLOGIES` with its parameters, or a product of factors joined by
 ``*``. Each factor is a kind and its sizes; the first dimension varies fastest. What its switches
-can do follows after commas: ``dgx2:2,multicast,buffer=1MiB``.
+can do follows after commas: ``dgx2:2,multicast,buffer=1MiB``; ``plain`` takes away what they could.
 
 To add a kind that is a product of wirings, add a row to `FACTORS`.
 """
@@ -167,7 +167,7 @@ def _kind_of(name: str, kind: str) -> Kind:
 
 
 def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
-    """The network with what all its switches can do: ``multicast``, ``buffer=64KiB``."""
+    """The network with what all its switches can do, such as ``multicast``, ``buffer=64KiB``."""
     name = topology.name
     switches = range(topology.npus, topology.nodes)
     if not switches:
@@ -178,13 +178,17 @@ def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
         key, equals, value = (part.strip() for part in text.partition("="))
         if key.lower() == "multicast" and not equals:
             topology = topology.with_switches(copying=switches)
+        elif key.lower() == "adding" and not equals:
+            topology = topology.with_switches(adding=switches)
+        elif key.lower() == "plain" and not equals:
+            topology = topology.plain
         elif key.lower() == "buffer" and value:
             limits = dict.fromkeys(switches, parse_buffer(value))
             topology = topology.with_switches(buffers=limits)
         else:
             raise InputError(
                 f"topology {quoted(name)}: {quoted(text.strip())} is nothing a switch can do; "
-                "write multicast or buffer=64KiB"
+                "write multicast, adding, plain or buffer=64KiB"
             )
     return topology
 

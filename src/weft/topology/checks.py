@@ -50,9 +50,14 @@ def check_dimensions(name: str, sizes: Sequence[int], npus: int) -> None:
         )
 
 
-def check_switches(network: Topology, buffers: Mapping[int, int], copying: Collection[int]) -> None:
-    """Raise unless switches, and only they, have buffers and copy."""
-    for what, switches in (("has a buffer", buffers), ("copies", copying)):
+def check_switches(
+    network: Topology,
+    buffers: Mapping[int, int],
+    copying: Collection[int],
+    adding: Collection[int],
+) -> None:
+    """Raise unless switches, and only they, have buffers, copy and add."""
+    for what, switches in (("has a buffer", buffers), ("copies", copying), ("adds", adding)):
         for switch in switches:
             if not network.npus <= switch < network.nodes:
                 raise TopologyError(f"{network.name}: node {switch} {what} but is no switch")

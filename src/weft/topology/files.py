@@ -86,7 +86,8 @@ def _record(topology: Topology) -> TopologyFile:
         dimensions=list(topology.dimensions),
         changes=list(topology.changes),
         buffer=_buffer(topology),
-        multicast=_multicast(topology),
+        multicast=_able(topology, topology.copying),
+        adding=_able(topology, topology.adding),
         link_count=topology.links,
     )
     if topology.links <= MAX_LISTED_LINKS:
@@ -110,10 +111,10 @@ def _buffer(topology: Topology) -> str | dict[str, str | int | float] | None:
     return dict(zip(names, sizes, strict=True)) or None
 
 
-def _multicast(topology: Topology) -> bool | list[str]:
-    if len(topology.copying) in (0, topology.switches):
-        return bool(topology.copying)
-    return [topology.node_name(switch) for switch in sorted(topology.copying)]
+def _able(topology: Topology, switches: frozenset[int]) -> bool | list[str]:
+    if len(switches) in (0, topology.switches):
+        return bool(switches)
+    return [topology.node_name(switch) for switch in sorted(switches)]
 
 
 def _column(values: NDArray[np.int64]) -> int | list[int]:

@@ -98,10 +98,13 @@ def _with_nodes(network: Topology, nodes: list[Mapping[str, Any]]) -> Topology:
                 buffers[switch] = parse_buffer(nodes[switch]["buffer"])
         except InputError as error:
             raise TopologyError(f"{network.name}: {network.node_name(switch)}: {error}") from None
-    copying = [switch for switch in switches if nodes[switch].get("multicast")]
+    copying, adding = (
+        [switch for switch in switches if nodes[switch].get(what)]
+        for what in ("multicast", "adding")
+    )
     gone = [npu for npu in range(network.npus) if nodes[npu].get("removed")]
-    if buffers or copying:
-        network = network.with_switches(buffers=buffers, copying=copying)
+    if buffers or copying or adding:
+        network = network.with_switches(buffers=buffers, copying=copying, adding=adding)
     return network.without(npus=gone) if gone else network
 
 
@@ -122,6 +125,8 @@ def graph_of_topology(topology: Topology) -> networkx.MultiDiGraph[Any]:
         graph.nodes[names[switch]]["buffer"] = size
     for switch in topology.copying:
         graph.nodes[names[switch]]["multicast"] = True
+    for switch in topology.adding:
+        graph.nodes[names[switch]]["adding"] = True
     rows = zip(*(column.tolist() for column in topology.columns), strict=True)
     for link, (src, dst, rate, delay) in enumerate(rows):
         graph.add_edge(names[src], names[dst], key=link, bandwidth=rate, latency=delay)

@@ -57,6 +57,8 @@ class Topology(Value):
         limit. See ``docs/cost-model.md``.
     copying
         Switches, by node number, that send one transmission on to several (multicast).
+    adding
+        Switches, by node number, that add what meets there on its way to one NPU.
     dimensions
         Sizes of the grid on which the NPUs sit, the first varying fastest; their product is
         `npus`. Empty if there is none. Failures do not change it: a removed NPU leaves a gap.
@@ -82,6 +84,7 @@ class Topology(Value):
     removed: frozenset[int] = field(default=frozenset())
     buffers: Mapping[int, int] = field(default_factory=dict)
     copying: frozenset[int] = field(default=frozenset())
+    adding: frozenset[int] = field(default=frozenset())
     dimensions: tuple[int, ...] = ()
     translates: bool = False
     whole: Topology | None = None
@@ -213,9 +216,12 @@ class Topology(Value):
     @cached_property
     def core(self) -> _core.Network:
         """The same network for the kernels."""
-        copies = self._by_switch(dict.fromkeys(self.copying, 1), 0, np.uint8)
+        copies, adds = (
+            self._by_switch(dict.fromkeys(able, 1), 0, np.uint8)
+            for able in (self.copying, self.adding)
+        )
         limits = self._by_switch(self.buffers, _UNLIMITED, np.int64)
-        return _core.Network(self.npus, self.switches, *self.columns, limits, copies)
+        return _core.Network(self.npus, self.switches, *self.columns, limits, copies, adds)
 
     def _by_switch(
         self, numbers: Mapping[int, int], others: int, kind: type[np.generic]
@@ -235,10 +241,21 @@ class Topology(Value):
     def reversed(self) -> Topology:
         """The network with every link turned round; link numbers stay.
 
-        No switch of it copies: run backwards, a copy is a sum, and switches do not add.
+        Switches that copied add, and those that added copy: run backwards, a copy is a sum.
         """
         whole = None if self.whole is None else self.whole.reversed()
-        return replace(self, src=self.dst, dst=self.src, copying=frozenset(), whole=whole)
+        turned = replace(self, src=self.dst, dst=self.src, whole=whole)
+        return replace(turned, copying=self.adding, adding=self.copying)
+
+    @property
+    def plain(self) -> Topology:
+        """The same network with switches that only forward; itself if none can do more."""
+        return self._plain if self.copying or self.adding else self
+
+    @cached_property
+    def _plain(self) -> Topology:
+        whole = None if self.whole is None else self.whole.plain
+        return replace(self, copying=frozenset(), adding=frozenset(), whole=whole)
 
     def require_whole(self) -> Topology:
         """The network before failures; raises TopologyError if there is none."""
@@ -260,20 +277,26 @@ class Topology(Value):
         return changed
 
     def with_switches(
-        self, *, buffers: Mapping[int, int] | None = None, copying: Iterable[int] | None = None
+        self,
+        *,
+        buffers: Mapping[int, int] | None = None,
+        copying: Iterable[int] | None = None,
+        adding: Iterable[int] | None = None,
     ) -> Topology:
         """The same network with other switches, where given: see the attributes."""
         limits = self.buffers if buffers is None else buffers
         copies = self.copying if copying is None else frozenset(copying)
-        check_switches(self, limits, copies)
-        # Switches that differ need not translate onto each other.
-        plain = not limits and not copies
+        adds = self.adding if adding is None else frozenset(adding)
+        check_switches(self, limits, copies, adds)
+        # Switches with other buffers need not translate onto each other. What else they can do, no
+        # plan by translation uses.
         return replace(
             self,
             buffers=dict(sorted(limits.items())),
             copying=copies,
-            translates=self.translates and plain,
-            whole=self.whole if plain else None,
+            adding=adds,
+            translates=self.translates and not limits,
+            whole=None if limits else self.whole,
         )
 
     def without(
@@ -359,9 +382,9 @@ class Topology(Value):
         """Build a network from a graph of networkx; an undirected edge is a link each way.
 
         Nodes are NPUs, or switches if they have ``kind="switch"``; ``removed=True`` marks NPUs
-        that have failed, ``buffer="64KiB"`` and ``multicast=True`` say what a switch can do. NPUs
-        that are called 0, 1, 2, ... keep these numbers; otherwise NPUs are numbered in the
-        graph's order of nodes. Switches follow in that order.
+        that have failed, ``buffer="64KiB"``, ``multicast=True`` and ``adding=True`` say what a
+        switch can do. NPUs that are called 0, 1, 2, ... keep these numbers; otherwise NPUs are
+        numbered in the graph's order of nodes. Switches follow in that order.
 
         Parameters
         ----------

@@ -41,6 +41,7 @@ class _Boxes:
         # No machine here has more than 32 links per NPU: enough to refuse what is absurd.
         check_size("it", boxes * box_npus, 32 * boxes * box_npus)
         self.boxes, self.switches = boxes, switches
+        self.able = 0  # the first so many switches copy and add
         self.npus = boxes * box_npus
         self.dimensions = (box_npus, boxes) if boxes > 1 else (box_npus,)
         self.first = np.arange(boxes)[:, None] * box_npus
@@ -63,13 +64,15 @@ class _Boxes:
         self.both_ways(self.first + a, self.first + b, bandwidth * multiple, us)
 
     def network(self) -> Topology:
-        return Topology.from_links(
+        network = Topology.from_links(
             "machine",
             self.npus,
             *np.concatenate(self._links, axis=1),
             switches=self.switches,
             dimensions=self.dimensions,
         )
+        able = range(self.npus, self.npus + self.able)
+        return network.with_switches(copying=able, adding=able) if able else network
 
 
 def _of_boxes(build: Callable[[int], _Boxes]) -> Callable[[str], Topology]:
@@ -143,9 +146,10 @@ def _a100(count: int) -> _Boxes:
 
 
 def _h100(count: int) -> _Boxes:
-    """8 GPUs on a switch; one leaf per local GPU number, and one spine, non-blocking."""
+    """8 GPUs on a switch that copies and adds; a leaf per local GPU number, and a spine."""
     joined = count > 1
     net = _Boxes(count, 8, switches=count + (9 if joined else 0))
+    net.able = count
     _box_switches(net, 8, 450 * GB_S)
     if joined:
         gpu = np.arange(net.npus)

@@ -56,7 +56,7 @@ class Columns(msgspec.Struct, forbid_unknown_fields=True):
 class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The whole file; `bandwidth` and `latency` are for links that name none.
 
-    `buffer` is one for all switches or by switch, `multicast` for all or those listed.
+    `buffer` is one for all switches or by switch, `multicast` and `adding` for all or those listed.
     """
 
     weft: Literal["topology"]
@@ -71,6 +71,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     latency: Quantity | None = None
     buffer: Quantity | dict[str, Quantity] | None = None
     multicast: bool | list[str] = False
+    adding: bool | list[str] = False
     link_count: int | None = None
     links: list[Link] | None = None
     columns: Columns | None = None
@@ -104,7 +105,9 @@ def build(record: TopologyFile, name: str) -> Topology:
         *table[:4],
         switches=record.switches,
         dimensions=record.dimensions,
-    ).with_switches(buffers=_buffers(record), copying=_copying(record))
+    ).with_switches(
+        buffers=_buffers(record), copying=_able(record, "multicast"), adding=_able(record, "adding")
+    )
     topology = _remove(topology, record)
     return replace(topology, changes=tuple(record.changes)) if record.changes else topology
 
@@ -132,11 +135,12 @@ def _buffer(value: Quantity, path: tuple[str, ...]) -> int:
         ) from None
 
 
-def _copying(record: TopologyFile) -> list[int]:
-    """The node numbers of the switches that copy."""
-    if isinstance(record.multicast, bool):
-        return [record.npus + i for i in range(record.switches if record.multicast else 0)]
-    return [_switch(record, name, "multicast", i) for i, name in enumerate(record.multicast)]
+def _able(record: TopologyFile, what: str) -> list[int]:
+    """The node numbers of the switches that copy (`multicast`), or add (`adding`)."""
+    named: bool | list[str] = getattr(record, what)
+    if isinstance(named, bool):
+        return [record.npus + i for i in range(record.switches if named else 0)]
+    return [_switch(record, name, what, i) for i, name in enumerate(named)]
 
 
 def _switch(record: TopologyFile, name: str, key: str, place: str | int) -> int:

@@ -68,6 +68,8 @@ class TopologySummary:
         have each.
     copying
         How many switches copy (multicast).
+    adding
+        How many switches add.
     """
 
     name: str
@@ -86,6 +88,7 @@ class TopologySummary:
     speeds: tuple[Speed, ...]
     buffers: tuple[tuple[int, int], ...]
     copying: int
+    adding: int
 
     def to_dict(self) -> dict[str, Any]:
         """The facts, for machines: what ``weft topo show --json`` prints."""
@@ -125,6 +128,7 @@ def summarize(topology: Topology) -> TopologySummary:
         speeds=_speeds(topology),
         buffers=tuple(sorted(Counter(topology.buffers.values()).items(), reverse=True)),
         copying=len(topology.copying),
+        adding=len(topology.adding),
     )
 
 

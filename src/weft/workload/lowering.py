@@ -20,7 +20,7 @@ from weft.formats.chakra.schema import TAGS
 from weft.progress import ProgressHook, Tracker, interruptible, run
 from weft.ragged import earlier_equals, offsets_of
 from weft.result import Result
-from weft.synthesis import synthesize
+from weft.synthesis import cost_of_plain, plain_for, synthesize
 from weft.topology import Topology
 from weft.topology.load import as_topology
 from weft.units import format_size, parse_size
@@ -72,6 +72,8 @@ class Lowering:
         How many collectives stay as they are, by reason.
     first_tags
         For each batch: the first tag of each step.
+    notes
+        What is not as asked, one sentence each.
     """
 
     workload: Workload
@@ -81,6 +83,7 @@ class Lowering:
     algorithms: dict[Job, Template]
     kept: dict[str, int]
     first_tags: Sequence[Int64]
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         where = f"{self.workload.files.name} on {self.topology.title}"
@@ -117,6 +120,7 @@ class Lowering:
             "collective_count": self.lowered + sum(self.kept.values()),
             "lowered_count": self.lowered,
             "kept": self.kept,
+            "notes": list(self.notes),
             "algorithms": [
                 {**algorithm.figures, "uses": uses[job]}
                 for job, algorithm in self.algorithms.items()
@@ -176,7 +180,8 @@ def lower(
     choice = Choice(tuple(only), parse_size(min_size, or_zero=True))
 
     def work(report: Tracker) -> Lowering:
-        network = as_topology(topology)
+        whole = as_topology(topology)
+        network, why = plain_for("runs by sends and receives", whole)
         traces = workload if isinstance(workload, Workload) else load_workload(workload)
         npus = network.members.tolist()
         if traces.ranks > len(npus):
@@ -189,6 +194,7 @@ def lower(
         batches, kept = choose(match_collectives(traces, groups), choice, together=together)
         jobs = dict.fromkeys(job for batch in batches for job in batch.jobs)
         algorithms: dict[Job, Template] = {}
+        lost = list[float]()
         for number, job in enumerate(jobs, start=1):
             report.begin_step(f"{number} of {len(jobs)}: {job.kind} of {format_size(job.size)}")
             result = synthesize(
@@ -203,8 +209,12 @@ def lower(
                 method=method,
             )
             algorithms[job] = _template(job, result)
+            if why:
+                lost.append(cost_of_plain(whole, result.algorithm))
         first_tags = _number_tags(traces, batches, algorithms)
-        return Lowering(traces, network, groups_file, batches, algorithms, dict(kept), first_tags)
+        notes = [f"{why}: at most x{max(lost):.2f} of what any take with them"] if lost else []
+        facts = traces, network, groups_file, batches, algorithms, dict(kept), first_tags
+        return Lowering(*facts, tuple(notes))
 
     return run(work, progress)
 

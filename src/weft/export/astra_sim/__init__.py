@@ -38,6 +38,7 @@ from weft.export.astra_sim._traces import (
     write_workload,
 )
 from weft.formats.chakra.schema import TAGS
+from weft.judge import verify
 from weft.progress import interruptible
 from weft.topology import Topology
 from weft.units import PS_PER_NS
@@ -151,9 +152,29 @@ def export(
         The folder cannot be written.
     """
     target = Path(folder)
-    job = chosen(algorithm, topology)
+    job = chosen(_without_sums(algorithm), topology)
     with new_folder(target, BUNDLE_NAME) as place:
         return _write(job, place, target, progress)
+
+
+def _without_sums(algorithm: Algorithm) -> Algorithm:
+    """The same for switches that do not add, nor copy if nothing is copied there.
+
+    Raises
+    ------
+    InputError
+        Some switch adds: a message of ASTRA-sim has one sender.
+    """
+    network = algorithm.topology
+    if network is None or not algorithm.timed or network.plain is network:
+        return algorithm
+    for other in (network.plain, network.with_switches(adding=())):
+        if verify(algorithm.on(other)).ok:
+            return algorithm.on(other)
+    raise InputError(
+        f"switches of {network.title} add, which ASTRA-sim's do not; synthesize for switches that "
+        "only forward, such as h100:1,plain"
+    )
 
 
 def chosen(algorithm: Algorithm, topology: Topology | None) -> _Job:

@@ -19,6 +19,7 @@ MSCCL = Format(
         "protocol": Option("Simple (the default), LL or LL128", "NAME"),
     },
     hints=("size", "group", "root"),
+    in_switches=None,
     rank=30,
 )
 FORMATS.add(MSCCL.name, MSCCL, rank=MSCCL.rank)

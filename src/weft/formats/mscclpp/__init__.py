@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.formats.format import FORMATS, Format, Option
 from weft.formats.mscclpp.reader import read, recognise
+from weft.formats.mscclpp.switching import is_switched
 from weft.formats.mscclpp.writer import save
 from weft.units import parse_size
 
@@ -32,6 +33,7 @@ MSCCLPP = Format(
         ),
     },
     hints=("size", "group", "root"),
+    in_switches=is_switched,
     rank=40,
 )
 FORMATS.add(MSCCLPP.name, MSCCLPP, rank=MSCCLPP.rank)

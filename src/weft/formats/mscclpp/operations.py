@@ -13,8 +13,8 @@ from weft.formats.mscclpp.executor import BUFFERS, MAX_BARRIERS, MEMORY, PORT, S
 from weft.formats.mscclpp.schema import Block, GpuPlan, Operation, Place, Plan, RemoteBuffer
 from weft.formats.mscclpp.shapes import (
     BY_PORT,
-    IN_SWITCH,
     MOVES,
+    NOT_RUN,
     ON_CHANNELS,
     OTHERS,
     SIGNALS,
@@ -24,6 +24,7 @@ from weft.formats.mscclpp.splitting import Cut
 from weft.quoting import brief, quoted
 
 T = TypeVar("T")
+Switch = tuple[str, list[int]]  # a buffer's type, and GPUs
 
 
 class Interpreter:
@@ -93,6 +94,22 @@ def _lines(gpu: GpuPlan, gpus: int) -> dict[str, list[Line]]:
     return lines
 
 
+def _switches(gpu: GpuPlan, gpus: int) -> list[Switch]:
+    """The switch channels of a GPU: of which buffer, and whose, its own first."""
+    found = []
+    for channel in gpu.channels:
+        for group in channel.rank_groups if channel.channel_type == "switch" else ():
+            ranks = group.ranks
+            if gpu.id not in ranks or len(set(ranks)) < len(ranks) or max(ranks) >= gpus:
+                raise InputError(
+                    f"GPU {gpu.id}: a switch channel has ranks {brief(ranks)}; expected some of "
+                    f"0 to {gpus - 1}, each once, with {gpu.id}"
+                )
+            others = [rank for rank in ranks if rank != gpu.id]
+            found.append((channel.buffer_type, [gpu.id, *others]))
+    return found
+
+
 class _BlockReader:
     """Reads the operations of one thread block."""
 
@@ -111,8 +128,13 @@ class _BlockReader:
         self.threads = Threads(self.events, gpu.id, block.id)
         name = f"GPU {gpu.id}, thread block {block.id}"
         self.lines: dict[str, list[Line]] = {MEMORY: [], PORT: []}
+        self.switches: list[Switch] = []
         for entry in block.channels:
             kind, ids = entry.channel_type, entry.channel_ids
+            if kind == "switch":
+                self.switches += _chosen(
+                    _switches(gpu, len(self.plan.gpus)), ids, f"{name} uses switch channel"
+                )
             if kind in lines:
                 self.lines[kind] += _chosen(lines[kind], ids, f"{name} uses {kind} channel")
         self.remote: defaultdict[str | None, list[RemoteBuffer]] = defaultdict(list)
@@ -153,10 +175,10 @@ class _BlockReader:
             self._semaphores(where, operation)
         elif name == "pipeline":
             self._pipeline(where, operation)
-        elif name in IN_SWITCH:
-            raise InputError("this operation works in a switch, which Weft cannot express")
+        elif name in NOT_RUN:
+            raise InputError("MSCCL++'s executor does not run this operation; expected glres")
         else:
-            raise unknown_name("operation", name[:20], [*MOVES, *ON_CHANNELS, *OTHERS, *IN_SWITCH])
+            raise unknown_name("operation", name[:20], [*MOVES, *ON_CHANNELS, *OTHERS])
 
     def _pipeline(self, where: Where, pipeline: Operation) -> None:
         """Its operations one after the other, for one round of all their data, then the next."""
@@ -244,7 +266,7 @@ class _BlockReader:
                 )
         sources = self._sides(operation, operation.src_buff, shape.sources, "source")
         targets = self._sides(operation, operation.dst_buff, shape.targets, "destination")
-        if shape.adds:
+        if shape.adds or shape.spreads:
             flows = [(sources, targets)]
         elif len(sources) == len(targets):
             flows = [([source], [target]) for source, target in zip(sources, targets, strict=True)]
@@ -303,16 +325,19 @@ class _BlockReader:
                 raise InputError("it would write its sum over packets that it adds")
             # The sum grows in the target, so it starts from the source that lies there, if any.
             order = [base, *(i for i in range(len(ins)) if i != base)]
+            stays = held[base] == cell and len(ins) == 1  # what is only spread lies there already
             for place, i in enumerate(order):
-                if held[i] == cell and place == 0 and len(ins) > 1:
+                if held[i] == cell and place == 0 and len(ins) + len(further) > 1:
                     continue
                 action = self.events.action(held[i], cell, where, reduce=place > 0)
                 if ins[i].packets:
                     self.meetings.readers.append((held[i], 2 * action))
-            if first.packets:
+            if first.packets and not stays:
                 self.meetings.packets[cell].append(2 * action + 1)
             for target in further:
                 action = self.events.action(cell, target.cells[at], where)
+                if stays and ins[0].packets:
+                    self.meetings.readers.append((cell, 2 * action))
                 if target.packets:
                     self.meetings.packets[target.cells[at]].append(2 * action + 1)
         return range(begin, len(self.events.src))
@@ -328,21 +353,35 @@ class _BlockReader:
         for number, place in enumerate(places):
             kind = kinds[min(number, len(kinds) - 1)]
             try:
-                found.append(self._range(operation, place, kind))
+                found += self._ranges(operation, place, kind)
             except InputError as error:
                 raise InputError(f"{side} {number} {error}") from None
         return found
 
-    def _range(self, operation: Operation, place: Place, kind: str) -> _Range:
+    def _ranges(self, operation: Operation, place: Place, kind: str) -> list[_Range]:
+        """The cells of a place; in a switch, of each GPU, this one's first."""
+        packets = kind.isupper()
+        if kind in "wW":
+            number = place.switch_channel_id
+            if number is None or number >= len(self.switches):
+                raise InputError(
+                    f"has switch_channel_id {number}; the thread block has {len(self.switches)} "
+                    "switch channels"
+                )
+            buffer, ranks = self.switches[number]
+            return [self._range(operation, place, (rank, buffer), packets) for rank in ranks]
         if kind in "rR":
-            gpu, buffer = self._remote(operation, place)
-        elif place.type is None or place.buffer_id is not None:
+            return [self._range(operation, place, self._remote(operation, place), packets)]
+        if place.type is None or (place.buffer_id, place.switch_channel_id) != (None, None):
             raise InputError("must be of this GPU, with a type")
-        else:
-            gpu, buffer = self.gpu.id, place.type
+        return [self._range(operation, place, (self.gpu.id, place.type), packets)]
+
+    def _range(
+        self, operation: Operation, place: Place, where: tuple[int, str], packets: bool
+    ) -> _Range:
+        gpu, buffer = where
         if buffer not in SIDES:
             raise InputError(f"has type {quoted(buffer)}; expected i, o or s")
-        packets = kind in "LR"
         if packets and buffer != "s":
             raise InputError("has packets, which only scratch holds")
         length = getattr(self.plan.gpus[gpu], SIDES[buffer])

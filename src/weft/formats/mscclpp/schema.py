@@ -15,12 +15,13 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
 class Place(msgspec.Struct, gc=False):
-    """Chunks of a buffer: of this GPU's (`type`) or of another's (`buffer_id`)."""
+    """Chunks of a buffer: of this GPU's (`type`), another's (`buffer_id`), or all in a switch."""
 
     index: Count
     size: Count
     type: str | None = None
     buffer_id: Count | None = None
+    switch_channel_id: Count | None = None
 
 
 class GroupInfo(msgspec.Struct, gc=False):
@@ -83,11 +84,19 @@ class Block(msgspec.Struct, gc=False):
             yield from operation.ops
 
 
+class RankGroup(msgspec.Struct, gc=False):
+    """GPUs that a switch joins."""
+
+    ranks: list[Count]
+
+
 class Channel(msgspec.Struct, gc=False):
-    """Channels of one type, one for each peer named."""
+    """Channels of one type, one for each peer named, or for each group in a switch."""
 
     channel_type: str
     connected_to: list[Count] = []
+    buffer_type: str = ""
+    rank_groups: list[RankGroup] = []
 
 
 class RemoteBuffer(msgspec.Struct, gc=False):

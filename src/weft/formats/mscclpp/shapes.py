@@ -13,10 +13,13 @@ class Shape:
     ----------
     sources, targets
         What each chunk is, from the first on: ``l`` of this GPU, ``r`` of another, and the same
-        in capitals if it is in packets. With a ``+`` there may be more like the last.
+        in capitals if it is in packets. With a ``+`` there may be more like the last. ``w`` is the
+        same place of all GPUs of a switch channel.
     adds
         Whether the sources are added up and the sum goes to all targets; else the k-th source
         goes to the k-th target.
+    spreads
+        Whether the one source goes to all targets.
     signals, flushes
         Whether a signal follows, and whether the port then waits until all is done.
     """
@@ -24,6 +27,7 @@ class Shape:
     sources: str
     targets: str
     adds: bool = False
+    spreads: bool = False
     signals: bool = False
     flushes: bool = False
 
@@ -46,9 +50,12 @@ MOVES = {
     "respkt": Shape("lL+", "lR+", adds=True),
     "recpkt": Shape("lL+", "lL", adds=True),
     "recspkt": Shape("lL+", "lLR+", adds=True),
+    "glres": Shape("w", "w", adds=True),
+    "gstore": Shape("l", "w", spreads=True),
+    "gstorepkt": Shape("L", "W", spreads=True),
 }
 BY_PORT = frozenset({"put", "pws", "pwsf", "ppkt", "rppkt"})
 SIGNALS = ("signal", "rlxsignal")
 ON_CHANNELS = (*SIGNALS, "wait", "rlxwait", "flush")
 OTHERS = ("nop", "barrier", "sem_acquire", "sem_release", "pipeline")
-IN_SWITCH = ("glres", "glre", "gstore", "gstorepkt")
+NOT_RUN = ("glre",)

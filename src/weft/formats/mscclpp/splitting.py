@@ -43,7 +43,7 @@ def cut_of(plan: Plan) -> Cut:
         for block in gpu.threadblocks:
             for operation in block.operations():
                 for place in operation.src_buff + operation.dst_buff:
-                    used += place.size
+                    used += place.size * (1 if place.switch_channel_id is None else len(plan.gpus))
                 if operation.tbg_info is not None:
                     groups.add(max(operation.tbg_info.tbg_size, 1))
                 rounds = operation.iter_context

@@ -30,6 +30,7 @@ from weft.formats.mscclpp.executor import (
     SIDES,
 )
 from weft.formats.mscclpp.hazards import Hazards, find_hazards
+from weft.formats.mscclpp.switching import gpus_of
 from weft.quoting import quoted
 
 Record = dict[str, Any]
@@ -77,7 +78,7 @@ def save(
     _check_options(name, gpus_per_node, threads, thread_blocks)
     memory = lay_out(algorithm)
     _check_whole(memory)
-    plan = plan_of(memory, gpus_per_node, thread_blocks)
+    plan = plan_of(algorithm, memory, gpus_per_node, thread_blocks)
     plan["num_threads_per_block"] = threads
     plan["min_message_size"], plan["max_message_size"] = _sizes(
         plan, min_size, max_size, max_offset
@@ -89,7 +90,9 @@ def save(
     new_file(path, msgspec.json.format(data, indent=1) + b"\n")
 
 
-def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Record:
+def plan_of(
+    algorithm: Algorithm, memory: Memory, gpus_per_node: int | None, thread_blocks: int
+) -> Record:
     """The plan without what the user names."""
     npus = memory.ranks.tolist()
 
@@ -97,7 +100,8 @@ def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Re
         near = gpus_per_node is None or npus[one] // gpus_per_node == npus[other] // gpus_per_node
         return MEMORY if near else PORT
 
-    hazards, gpus = _arranged(memory, kind_of, thread_blocks, ports=gpus_per_node is not None)
+    near = all(kind_of(0, other) == MEMORY for other in range(len(npus)))
+    switched = gpus_of(algorithm, memory, thread_blocks) if near else None
     relays = len(memory.ranks) > memory.collective.ranks
     kind = "custom" if relays else COLLECTIVES.get(memory.collective.kind, "custom")
     # All give buffers of the same size, even who only relays: from it they tell a chunk's size.
@@ -105,13 +109,19 @@ def plan_of(memory: Memory, gpus_per_node: int | None, thread_blocks: int) -> Re
         "input_chunks": max(int(memory.inputs.max()), 1),
         "output_chunks": max(int(memory.outputs.max()), 1),
     }
-    plan = _Plan(memory, hazards)
+    if switched is None:
+        ports = gpus_per_node is not None
+        hazards, gpus = _arranged(memory, kind_of, thread_blocks, ports=ports)
+        plan = _Plan(memory, hazards)
+        records = [plan.gpu(rank, gpu, chunks) for rank, gpu in enumerate(gpus)]
+    else:
+        records = [{**gpu, **chunks, "scratch_chunks": 0} for gpu in switched]
     return {
         "collective": kind,
         "protocol": "Simple",
         "inplace": memory.in_place,
         "reuse_resources": False,
-        "gpus": [plan.gpu(rank, gpu, chunks) for rank, gpu in enumerate(gpus)],
+        "gpus": records,
         "use_double_scratch_buffer": False,
         "buffer_alignment": ALIGNMENT,
     }

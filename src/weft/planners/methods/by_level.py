@@ -78,12 +78,9 @@ class ByLevel(Planner):
         """Behind switches, where all NPUs see the same, nobody finds much that is better.
 
         Only where messages meet on links that they share, a plain ring may: it hardly uses them.
-        And where switches copy, others may use that.
         """
         seen = scene(problem) if self.fits(problem) is None else None
-        network = problem.topology
-        plain = network.switches > 0 and not network.copying
-        alike = plain and seen is not None and seen.is_even
+        alike = problem.topology.switches > 0 and seen is not None and seen.is_even
         many = _MANY <= problem.demand.ranks <= _MOST_MIXED
         hope = _HOPE if many else _CLOSE
         if many and problem.demand.ranks >= _VERY_MANY:

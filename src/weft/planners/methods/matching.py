@@ -26,6 +26,7 @@ class Matching(Listed):
     name = "matching"
     summary = "chunks matched to links as time goes by, as TACOS does"
     rank = 50
+    uses_switches = True
 
     def fits(self, problem: Problem) -> str | None:
         task = problem.task
