@@ -155,6 +155,20 @@ def _h100(count: int) -> _Boxes:
     return net
 
 
+def _nvl72(count: int) -> _Boxes:
+    """72 GPUs on a switch, four a tray; one leaf per place in a tray, and one spine."""
+    joined, rails = count > 1, 4
+    net = _Boxes(count, 72, switches=count + (rails + 1 if joined else 0))
+    _box_switches(net, 72, 900 * GB_S)
+    if joined:
+        gpu = np.arange(net.npus)
+        leaves = net.npus + count + np.arange(rails)
+        net.both_ways(gpu, leaves[gpu % rails], 50 * GB_S, 1.3)
+        ports = net.npus // rails
+        net.both_ways(np.repeat(leaves, ports), leaves[-1] + 1, 50 * GB_S, 1.3)
+    return net
+
+
 def _mi250(count: int) -> _Boxes:
     """16 GCDs cabled directly; boxes joined by one fabric switch."""
     net = _Boxes(count, 16, switches=int(count > 1))
@@ -181,6 +195,7 @@ MACHINES = tuple(
         ("dgx2", "dgx2:2", "boxes of 16 V100 on a switch", _of_boxes(_dgx2)),
         ("a100", "a100:2", "boxes of 8 A100 on a switch", _of_boxes(_a100)),
         ("h100", "h100:4", "boxes of 8 H100 on a switch, a rail for each", _of_boxes(_h100)),
+        ("nvl72", "nvl72:2", "racks of 72 GB200 GPUs on a switch, four rails", _of_boxes(_nvl72)),
         ("mi250", "mi250:2", "boxes of 16 MI250 dies", _of_boxes(_mi250)),
         ("tpuv4", "tpuv4:4x4x4", "a 3D torus of TPU v4", _tpuv4),
     )
