@@ -1,6 +1,6 @@
 """Bounds of All-to-All on vertex-transitive networks: no table of pairs is needed.
 
-Where lengths of links are alike wherever translations take a link, what one NPU sends has as far
+Where lengths of links are alike wherever automorphisms take a link, what one NPU sends has as far
 to go as what any other sends: the flow bound needs the distances from one NPU alone. After
 failures distances are at least what they were, over links that are fewer.
 """
@@ -8,7 +8,9 @@ failures distances are at least what they were, over links that are fewer.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +23,12 @@ from weft.bounds.nodes import node_bound
 from weft.collective import Collective
 from weft.collective.chunks import cut
 from weft.cost import CostModel
-from weft.judge.orbits import NotAlikeError, find_orbits
+from weft.judge.automorphisms import prove_alike
+from weft.judge.orbits import NotAlikeError
 from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
-_KINDS = 3
+_MOST_SORTS = 16  # each costs the distances from an NPU
 
 
 def applies(topology: Topology, demand: Collective) -> bool:
@@ -34,17 +37,33 @@ def applies(topology: Topology, demand: Collective) -> bool:
     if demand.kind != "all-to-all" or not everyone:
         return False
     if topology.whole is None:
-        return topology.translates and _looks_alike(topology)
-    return _is_part(topology) and _looks_alike(topology.whole)
+        return _sorts(topology) is not None
+    return _is_part(topology) and _sorts(topology.whole) is not None
 
 
-def _looks_alike(topology: Topology) -> bool:
-    """Whether `Topology.translates` is true: a file may claim anything, and bounds must hold."""
-    try:
-        find_orbits(topology)
-    except NotAlikeError:
-        return False
-    return True
+_SORTS: WeakKeyDictionary[Topology, NDArray[np.int64] | None] = WeakKeyDictionary()
+
+
+def _sorts(topology: Topology) -> NDArray[np.int64] | None:
+    """Sorts of links that automorphisms keep which move any NPU to any other.
+
+    None if there are no such automorphisms: `Topology.symmetry` may claim anything, and bounds
+    must hold.
+    """
+    if topology not in _SORTS:
+        _SORTS[topology] = _proved_sorts(topology)
+    return _SORTS[topology]
+
+
+def _proved_sorts(topology: Topology) -> NDArray[np.int64] | None:
+    said = topology.symmetry
+    tiers = _tiers(topology)
+    for sorts in (_axes(topology) * len(tiers) + tiers, tiers) if said.transitive else ():
+        numbers: NDArray[np.int64] = np.unique(sorts, return_inverse=True)[1].astype(np.int64)
+        with suppress(NotAlikeError):
+            prove_alike(topology, said.found, numbers)
+            return numbers
+    return None
 
 
 def symmetric_bounds(
@@ -147,34 +166,58 @@ def _distances(
 
 
 def _lengths(topology: Topology, links: Carriers) -> Iterator[Lengths]:
-    """Lengths that translations keep: of one dimension's links alone, and alike in time."""
-    sort = _axes(topology) * _KINDS + _kinds(topology)
-    sorts = np.unique(sort)
-    for number in sorts:
+    """Lengths that automorphisms keep: of one sort of links alone, and alike in time."""
+    sort = _sorts(topology)
+    if sort is None:
+        return
+    sorts = int(sort.max()) + 1
+    for number in range(min(sorts, _MOST_SORTS)):
         yield (sort == number).astype(np.int64)
-    if len(sorts) > 1:
+    if sorts > 1:
         yield whole_lengths(1 / links.capacity)
 
 
-def _kinds(topology: Topology) -> NDArray[np.int64]:
-    """Between NPUs 0, to a switch 1, from a switch 2: what passes one of these passes the other."""
-    to, origin = topology.dst >= topology.npus, topology.src >= topology.npus
-    return to + 2 * origin.astype(np.int64)
+def _tiers(topology: Topology) -> NDArray[np.int64]:
+    """From how far above the NPUs to how far each link leads, and how fast it is.
+
+    What passes one sort of links up passes the same down; both are tried.
+    """
+    height = np.full(topology.nodes, topology.nodes, dtype=np.int64)
+    height[: topology.npus] = 0
+    while True:
+        nearer = height.copy()
+        np.minimum.at(nearer, topology.dst, height[topology.src] + 1)
+        if np.array_equal(nearer, height):
+            break
+        height = nearer
+    ends = height[topology.src] * (topology.nodes + 1) + height[topology.dst]
+    columns = (ends, topology.bandwidth, topology.latency)
+    number = np.zeros(topology.links, dtype=np.int64)
+    for column in columns:
+        kinds, kind = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(kinds) + kind, return_inverse=True)[1].astype(np.int64)
+    return number
 
 
-def _axes(topology: Topology) -> NDArray[np.intp]:
-    """The first dimension along which each link leads: at a switch, that of its NPUs."""
+def _axes(topology: Topology) -> NDArray[np.int64]:
+    """The first dimension along which each link leads: at a switch, that of its NPUs.
+
+    0 where that says nothing: between switches, and without a grid.
+    """
     npus, up = topology.npus, topology.dst >= topology.npus
+    shape = topology.dimensions
+    if not shape:
+        return np.zeros(topology.links, dtype=np.int64)
     nearest, farthest = np.arange(topology.nodes), np.arange(topology.nodes)
-    nearest[npus:], farthest[npus:] = npus, 0
-    np.minimum.at(nearest, topology.dst[up], topology.src[up])
-    np.maximum.at(farthest, topology.dst[up], topology.src[up])
+    nearest[npus:], farthest[npus:] = npus - 1, 0
+    inner = up & (topology.src >= npus)
+    np.minimum.at(nearest, topology.dst[up & ~inner], topology.src[up & ~inner])
+    np.maximum.at(farthest, topology.dst[up & ~inner], topology.src[up & ~inner])
     down = topology.src >= npus
     one = np.where(up, nearest[topology.dst], nearest[topology.src])
     other = np.where(down, farthest[topology.src], farthest[topology.dst])
-    shape = topology.dimensions
     places = zip(
         np.unravel_index(one, shape, "F"), np.unravel_index(other, shape, "F"), strict=True
     )
-    axes: NDArray[np.intp] = np.argmax([here != there for here, there in places], axis=0)
-    return axes
+    axes = np.argmax([here != there for here, there in places], axis=0)
+    return np.where(inner, 0, axes).astype(np.int64)

@@ -62,11 +62,14 @@ class Fabric(Kind):
         Its options, and how many numbers each takes.
     wires
         From what is asked for to what is wired; each level of links has its own speed.
+    translates
+        See `Topology.translates`.
     """
 
     sizes: tuple[int, ...]
     wires: Callable[[Wish], Wires]
     takes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    translates: bool = True
     rank: int = 20
 
     @property
@@ -78,7 +81,7 @@ class Fabric(Kind):
     ) -> Topology:
         grid, switches, ends = self.wires(self._wish(spec, parameters or ""))
         speeds = speeds_of(spec, len(ends), bandwidth, latency)
-        return levelled(spec, grid, switches, ends, *speeds)
+        return levelled(spec, grid, switches, ends, *speeds, translates=self.translates)
 
     def _wish(self, spec: str, parameters: str) -> Wish:
         options: dict[str, list[int]] = {}
@@ -290,6 +293,7 @@ FABRICS = (
         sizes=(0, 2),
         takes={"p": (1,), "a": (1,), "h": (1,), "g": (1,)},
         wires=_dragonfly,
+        translates=False,  # groups do, but members differ in where their links lead
     ),
     Fabric(
         name="leaf-spine",

@@ -23,6 +23,8 @@ from weft.values import Value, read_only
 if TYPE_CHECKING:
     import networkx
 
+    from weft.topology.symmetry import Symmetry
+
 _UNLIMITED = 2**63 - 1  # as in cpp/base/cost.h
 Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
@@ -62,9 +64,9 @@ class Topology(Value):
         `npus`. Empty if there is none. Failures do not change it: a removed NPU leaves a gap.
     translates
         Whether the grid translates onto itself: moving every NPU by the same number of places
-        along a dimension, modulo its size, maps links to links of the same speed, and NPUs
-        behind one switch to NPUs behind one switch. Builders declare it, synthesis may use it,
-        the judge does not believe it.
+        along a dimension, modulo its size, maps links to links of the same speed, if switches
+        move with their NPUs. Builders declare it, synthesis may use it, the judge does not
+        believe it.
     whole
         What the network was before failures, if it translated onto itself.
     changes
@@ -239,6 +241,13 @@ class Topology(Value):
         """
         whole = None if self.whole is None else self.whole.reversed()
         return replace(self, src=self.dst, dst=self.src, copying=frozenset(), whole=whole)
+
+    @cached_property
+    def symmetry(self) -> Symmetry:
+        """How NPUs can be exchanged for each other: declared, or searched for."""
+        from weft.topology.symmetry import symmetry_of
+
+        return symmetry_of(self)
 
     def require_whole(self) -> Topology:
         """The network before failures; raises TopologyError if there is none."""
