@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.judge.automorphisms import symmetry_words
 from weft.topology import Topology, load_topology
 from weft.topology.summary import summarize
 from weft.units import format_bandwidth, format_time
@@ -160,8 +161,8 @@ BUILDERS = (
         "torus",
         "torus:4x4",
         grid,
-        "Rings in every dimension: `torus:4x4x8`. It is vertex-transitive. The picture "
-        "shows the beginnings of links that go round.",
+        "Rings in every dimension: `torus:4x4x8`. The picture shows the beginnings of links "
+        "that go round.",
     ),
     Entry(
         "hypercube", "hypercube:3", circle, "2ⁿ NPUs, joined where one bit of the number differs."
@@ -327,7 +328,8 @@ Every network that has a name. The drawn sizes are examples; others are asked fo
 
 Links are directed, and each direction of a cable is one. A circle is an NPU, a square a switch.
 Bisection is each way, over the thinnest cut between two halves of the NPUs; "at most" where not
-every cut was tried.
+every cut was tried. A network is vertex-transitive if its NPUs can be exchanged, with switches, so
+that any of them comes to the place of any other. Up to 4,096 NPUs that is searched for.
 """
 BUILT = """
 ## Built from sizes
@@ -377,6 +379,7 @@ def facts(network: Topology) -> Iterator[tuple[str, str]]:
     yield "bisection", f"{most}{format_bandwidth(found.bisection or 0)}"
     into = dict.fromkeys(map(format_bandwidth, (found.ingress_min, found.ingress_max)))
     yield "into each NPU", " to ".join(into)
+    yield "symmetry", symmetry_words(network)
     for speed in found.speeds:
         pair = f"{format_bandwidth(speed.bandwidth)}, {format_time(speed.latency)}"
         yield "link speed", f"{pair} ({speed.links} links)"

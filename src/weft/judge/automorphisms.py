@@ -19,6 +19,21 @@ from weft.topology.model import Topology
 Numbers = NDArray[np.int64]
 
 
+def symmetry_words(topology: Topology) -> str:
+    """What is known: ``vertex-transitive``, ``not found`` or ``not searched``.
+
+    What is not found may be there, if what there is to try is too much.
+    """
+    said = topology.symmetry
+    if not said.transitive:
+        return "not found" if said.searched else "not searched"
+    try:
+        prove_alike(topology, said.found, np.zeros(topology.links, dtype=np.int64))
+    except NotAlikeError:
+        return "not found"
+    return "vertex-transitive"
+
+
 def prove_alike(
     topology: Topology, images: Sequence[NDArray[np.int32]], marks: NDArray[np.integer[Any]]
 ) -> None:

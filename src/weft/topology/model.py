@@ -65,8 +65,8 @@ class Topology(Value):
     translates
         Whether the grid translates onto itself: moving every NPU by the same number of places
         along a dimension, modulo its size, maps links to links of the same speed, if switches
-        move with their NPUs. Builders declare it, synthesis may use it, the judge does not
-        believe it.
+        move with their NPUs, whatever these can do. Builders declare it, synthesis may use it,
+        the judge does not believe it.
     whole
         What the network was before failures, if it translated onto itself.
     changes
@@ -275,13 +275,11 @@ class Topology(Value):
         limits = self.buffers if buffers is None else buffers
         copies = self.copying if copying is None else frozenset(copying)
         check_switches(self, limits, copies)
-        # Switches that differ need not translate onto each other.
         plain = not limits and not copies
         return replace(
             self,
             buffers=dict(sorted(limits.items())),
             copying=copies,
-            translates=self.translates and plain,
             whole=self.whole if plain else None,
         )
 

@@ -54,8 +54,10 @@ class Symmetry(Value):
 def symmetry_of(topology: Topology) -> Symmetry:
     """What a network declares, else what is found."""
     if topology.translates:
-        shifts = [image for image in _shifts(topology) if image is not None]
-        return Symmetry(tuple(shifts), transitive=True, searched=False)
+        shifts = tuple(image for image in _shifts(topology) if image is not None)
+        colour = _colours(topology)
+        if all(np.array_equal(colour[image], colour) for image in shifts):
+            return Symmetry(shifts, transitive=True, searched=False)
     if len(topology.members) > MOST_NPUS or topology.links > MOST_LINKS:
         return Symmetry((), transitive=False, searched=False)
     return _searched(topology)
@@ -80,13 +82,17 @@ def _searched(topology: Topology) -> Symmetry:
 
 def _colours(topology: Topology) -> Nodes:
     """Nodes that no automorphism moves to each other have different numbers."""
-    kinds = [("npu", False, 0)] * topology.npus
-    for npu in topology.removed:
-        kinds[npu] = ("removed", False, 0)
-    for switch in range(topology.npus, topology.nodes):
-        kinds.append(("switch", switch in topology.copying, topology.buffers.get(switch, -1)))
-    number = {kind: i for i, kind in enumerate(sorted(set(kinds)))}
-    return np.array([number[kind] for kind in kinds], dtype=np.int32)
+    colours = np.zeros(topology.nodes, dtype=np.int32)
+    colours[list(topology.removed)] = 1
+    colours[topology.npus :] = 2
+    special = topology.copying | topology.buffers.keys()
+    kinds = {
+        switch: (switch in topology.copying, topology.buffers.get(switch)) for switch in special
+    }
+    number = {kind: i for i, kind in enumerate(sorted(set(kinds.values()), key=str))}
+    for switch, kind in kinds.items():
+        colours[switch] = 3 + number[kind]
+    return colours
 
 
 def _shifts(topology: Topology) -> Iterator[Nodes | None]:
