@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -15,6 +17,7 @@ from tests.examples import examples
 from tests.strategies import irregular
 from weft.judge.automorphisms import prove_alike, symmetry_words
 from weft.topology import Topology, load_topology
+from weft.topology.files import write_topology
 from weft.topology.symmetry import MOST_NPUS
 
 DECLARED = (
@@ -101,7 +104,7 @@ def test_almost_symmetric_networks(spec: str, data: st.DataObject) -> None:
 
 
 def test_found_where_nobody_declares_it() -> None:
-    """Groups of a dragonfly are joined as multiplication modulo 5 goes: any NPU can be any other."""
+    """Groups of this dragonfly are joined as multiplication modulo 5 goes."""
     network = load_topology("dragonfly:4x5")
     assert not network.translates
     prove(network)
@@ -206,9 +209,31 @@ def test_large_networks_are_not_searched() -> None:
 
 
 def test_what_a_network_says_of_itself_is_not_believed() -> None:
-    from dataclasses import replace
-
     mesh = replace(load_topology("mesh:3x3"), translates=True)
     assert symmetry_words(mesh) == "not found"
     lost = load_topology("h100:2").without(links=["3-s5"])
     assert symmetry_words(replace(lost, translates=True)) == "not found"
+
+
+@pytest.mark.parametrize("spec", ["torus:3x4", "switch:3*switch:2", "rails:2x3x2", "fat-tree:4"])
+def test_grids_that_nobody_declares(spec: str, tmp_path: Path) -> None:
+    """A file says how NPUs sit; whether moving them along that does no harm is seen from links."""
+    write_topology(load_topology(spec), tmp_path / "net.json")
+    network = load_topology(tmp_path / "net.json")
+    assert not network.translates
+    assert network.shifts
+    assert not network.symmetry.searched
+    prove(network)
+    slower = network.scaled([(0, int(network.dst[network.src == 0][0]))], 0.5)
+    assert not slower.shifts
+    assert slower.scaled([(0, int(network.dst[network.src == 0][0]))], 2).shifts
+
+
+@examples(60)
+@given(st.one_of(regular(), irregular(5, 2)), st.data())
+def test_grids_are_not_taken_for_what_they_are_not(network: Topology, data: st.DataObject) -> None:
+    sizes = data.draw(st.sampled_from([(network.npus,), (1, network.npus), (2, network.npus // 2)]))
+    assume(sizes[0] * sizes[-1] == network.npus or len(sizes) == 1)
+    claimed = replace(network, dimensions=sizes, translates=False)
+    if claimed.shifts:
+        prove(claimed)

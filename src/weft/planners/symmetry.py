@@ -22,8 +22,8 @@ _BYTES_A_PLACE, _BYTES_A_WAY, _BYTES_A_ROW = 32, 24, 80
 
 
 def is_symmetric(topology: Topology, demands: Sequence[Collective]) -> bool:
-    """Whether one collective of all NPUs has all do the same, and the network declares symmetry."""
-    if len(demands) != 1 or not topology.translates or topology.npus < 2:
+    """Whether one collective of all NPUs has all do the same, and the network is symmetric."""
+    if len(demands) != 1 or topology.npus < 2:
         return False
     return all_do_the_same(demands[0], range(topology.npus)) and translates_by_hops(topology)
 

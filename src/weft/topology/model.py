@@ -243,6 +243,13 @@ class Topology(Value):
         return replace(self, src=self.dst, dst=self.src, copying=frozenset(), whole=whole)
 
     @cached_property
+    def shifts(self) -> bool:
+        """Whether it translates: see `translates`; if that is not declared, links are looked at."""
+        from weft.topology.symmetry import grid_shifts
+
+        return self.translates or grid_shifts(self)
+
+    @cached_property
     def symmetry(self) -> Symmetry:
         """How NPUs can be exchanged for each other: declared, or searched for."""
         from weft.topology.symmetry import symmetry_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +52,8 @@ class Symmetry(Value):
 
 
 def symmetry_of(topology: Topology) -> Symmetry:
-    """What a network declares, else what is found."""
-    if topology.translates:
+    """What a network declares or its grid shows, else what is found."""
+    if topology.shifts:
         shifts = tuple(image for image in _shifts(topology) if image is not None)
         colour = _colours(topology)
         if all(np.array_equal(colour[image], colour) for image in shifts):
@@ -61,6 +61,33 @@ def symmetry_of(topology: Topology) -> Symmetry:
     if len(topology.members) > MOST_NPUS or topology.links > MOST_LINKS:
         return Symmetry((), transitive=False, searched=False)
     return _searched(topology)
+
+
+def grid_shifts(topology: Topology) -> bool:
+    """Whether links go to links of the same speed if NPUs move along their grid, and switches.
+
+    For networks that do not declare it, such as those read from files.
+    """
+    degree = np.bincount(topology.src, minlength=topology.nodes)[: topology.npus]
+    if not topology.dimensions or topology.removed or (degree != degree[0]).any():
+        return False
+    kind = np.zeros(topology.links, dtype=np.int64)
+    for column in topology.columns[2:]:
+        kinds, number = np.unique(column, return_inverse=True)
+        kind = np.unique(kind * len(kinds) + number, return_inverse=True)[1].astype(np.int64)
+    if topology.nodes**2 * (int(kind.max(initial=0)) + 1) >= 2**63:
+        return False
+    keys = _sorted_keys(topology, kind, np.arange(topology.nodes))
+    return all(
+        image is not None and np.array_equal(_sorted_keys(topology, kind, image), keys)
+        for image in _shifts(topology)
+    )
+
+
+def _sorted_keys(topology: Topology, kind: Numbers, image: NDArray[np.integer[Any]]) -> Numbers:
+    """A number for the ends and the speed of each link, as it is moved, in ascending order."""
+    ends = image[topology.src] * np.int64(topology.nodes) + image[topology.dst]
+    return np.sort(ends * (int(kind.max(initial=0)) + 1) + kind)
 
 
 def _searched(topology: Topology) -> Symmetry:

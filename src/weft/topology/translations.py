@@ -215,7 +215,7 @@ class Translations(Value):
 def translates_by_hops(topology: Topology) -> bool:
     """Whether all NPUs have the same hops, over a link or a switch, that lead everywhere."""
     plain = not topology.buffers and not topology.copying and not topology.removed
-    return topology.translates and plain and Translations.of(topology).join
+    return plain and topology.shifts and Translations.of(topology).join
 
 
 def _hops(topology: Topology) -> Iterator[tuple[int, int, list[int]]]:
