@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.strategies import irregular
+from tests.topology.helpers import shuffled
 from weft.judge.automorphisms import prove_alike, symmetry_words
 from weft.topology import Topology, load_topology
 from weft.topology.files import write_topology
@@ -41,21 +42,6 @@ NOT_ALIKE = (
     *("line:3", "mesh:4x4", "dragonfly:4x9", "dragonfly:p=2,a=4,h=2", "dgx1", "dgx2:2", "ndv2:2"),
     *("mi250", "mi250:2"),
 )
-
-
-def shuffled(network: Topology, seed: int) -> Topology:
-    """The same network with other numbers of NPUs, of switches and of links, and no grid."""
-    rng = np.random.default_rng(seed)
-    nodes = np.r_[rng.permutation(network.npus), network.npus + rng.permutation(network.switches)]
-    links = rng.permutation(network.links)
-    src, dst, rate, delay = (column[links] for column in network.columns)
-    other = Topology.from_links(
-        "shuffled", network.npus, nodes[src], nodes[dst], rate, delay, switches=network.switches
-    )
-    return other.with_switches(
-        copying=[int(nodes[switch]) for switch in network.copying],
-        buffers={int(nodes[switch]): size for switch, size in network.buffers.items()},
-    )
 
 
 def prove(network: Topology) -> None:
