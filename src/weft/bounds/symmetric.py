@@ -7,8 +7,7 @@ failures distances are at least what they were, over links that are fewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,12 +22,13 @@ from weft.bounds.nodes import node_bound
 from weft.collective import Collective
 from weft.collective.chunks import cut
 from weft.cost import CostModel
-from weft.judge.automorphisms import prove_alike
+from weft.judge.automorphisms import joined, prove_alike
 from weft.judge.orbits import NotAlikeError
 from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 _MOST_SORTS = 16  # each costs the distances from an NPU
+_MOST_MOVED = 1 << 20  # links, times automorphisms, of which orbits are found: half a second
 
 
 def applies(topology: Topology, demand: Collective) -> bool:
@@ -37,17 +37,18 @@ def applies(topology: Topology, demand: Collective) -> bool:
     if demand.kind != "all-to-all" or not everyone:
         return False
     if topology.whole is None:
-        return _sorts(topology) is not None
-    return _is_part(topology) and _sorts(topology.whole) is not None
+        return bool(_sorts(topology))
+    return _is_part(topology) and bool(_sorts(topology.whole))
 
 
-_SORTS: WeakKeyDictionary[Topology, NDArray[np.int64] | None] = WeakKeyDictionary()
+Sorts = list[NDArray[np.int64]]
+_SORTS: WeakKeyDictionary[Topology, Sorts] = WeakKeyDictionary()
 
 
-def _sorts(topology: Topology) -> NDArray[np.int64] | None:
-    """Sorts of links that automorphisms keep which move any NPU to any other.
+def _sorts(topology: Topology) -> Sorts:
+    """Ways to sort links, all kept by automorphisms that together move any NPU to any other.
 
-    None if there are no such automorphisms: `Topology.symmetry` may claim anything, and bounds
+    Empty if none are known and proved to be such: `Topology.symmetry` may claim anything, and bounds
     must hold.
     """
     if topology not in _SORTS:
@@ -55,15 +56,43 @@ def _sorts(topology: Topology) -> NDArray[np.int64] | None:
     return _SORTS[topology]
 
 
-def _proved_sorts(topology: Topology) -> NDArray[np.int64] | None:
-    said = topology.symmetry
-    tiers = _tiers(topology)
-    for sorts in (_axes(topology) * len(tiers) + tiers, tiers) if said.transitive else ():
-        numbers: NDArray[np.int64] = np.unique(sorts, return_inverse=True)[1].astype(np.int64)
-        with suppress(NotAlikeError):
-            prove_alike(topology, said.found, numbers)
-            return numbers
-    return None
+def _proved_sorts(topology: Topology) -> Sorts:
+    said, tiers = topology.symmetry, _tiers(topology)
+    if not said.transitive:
+        return []
+    if topology.dimensions:
+        axes = _kept(topology, _axes(topology) * topology.links + tiers)
+        if axes:
+            return axes
+    found = _kept(topology, tiers)
+    if found and topology.links * len(said.found) <= _MOST_MOVED:
+        orbits = _link_orbits(topology, said.found)
+        if len(np.unique(orbits)) <= _MOST_SORTS:
+            found += _kept(topology, orbits)
+    return found
+
+
+def _kept(topology: Topology, sorts: NDArray[np.int64]) -> Sorts:
+    """The sorts, numbered from 0, if automorphisms keep them that move any NPU to any other."""
+    numbers: NDArray[np.int64] = np.unique(sorts, return_inverse=True)[1].astype(np.int64)
+    try:
+        prove_alike(topology, topology.symmetry.found, numbers)
+    except NotAlikeError:
+        return []
+    return [numbers]
+
+
+def _link_orbits(topology: Topology, images: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
+    """A number for all links that automorphisms move to each other; parallel links in order."""
+    speed = (topology.latency, topology.bandwidth)
+    order = np.lexsort((*speed, topology.dst, topology.src))
+    moves = []
+    for image in images:
+        moved = np.lexsort((*speed, image[topology.dst], image[topology.src]))
+        move = np.empty_like(order)
+        move[moved] = order
+        moves.append(move)
+    return joined(moves, topology.links)
 
 
 def symmetric_bounds(
@@ -167,13 +196,13 @@ def _distances(
 
 def _lengths(topology: Topology, links: Carriers) -> Iterator[Lengths]:
     """Lengths that automorphisms keep: of one sort of links alone, and alike in time."""
-    sort = _sorts(topology)
-    if sort is None:
-        return
-    sorts = int(sort.max()) + 1
-    for number in range(min(sorts, _MOST_SORTS)):
-        yield (sort == number).astype(np.int64)
-    if sorts > 1:
+    several = False
+    for sort in _sorts(topology):
+        sorts = int(sort.max()) + 1
+        several = several or sorts > 1
+        for number in range(min(sorts, _MOST_SORTS)):
+            yield (sort == number).astype(np.int64)
+    if several:
         yield whole_lengths(1 / links.capacity)
 
 

@@ -62,7 +62,7 @@ def prove_alike(
             ends = divmod(int(min(moved[link], links[link])) // kinds, topology.nodes)
             one, two = (topology.node_name(end) for end in ends)
             raise NotAlikeError(f"there is no link like {one} > {two} where it is moved from or to")
-    label = _joined(images, topology.nodes)[topology.members]
+    label = joined(images, topology.nodes)[topology.members]
     for npu in topology.members[label != label[0]][:1].tolist():
         raise NotAlikeError(f"nothing moves NPU {topology.members[0]} to NPU {npu}")
 
@@ -97,15 +97,15 @@ def _abilities(topology: Topology) -> Numbers:
     return found
 
 
-def _joined(images: Sequence[NDArray[np.int32]], nodes: int) -> Numbers:
-    """The smallest node to which products of permutations move each node, or that they move to."""
-    label = np.arange(nodes)
+def joined(images: Sequence[NDArray[np.integer[Any]]], count: int) -> Numbers:
+    """For each of so many numbers the smallest to which products of permutations move it."""
+    label = np.arange(count)
     while True:
         before = label
         for image in images:
-            # The least of a node, its image, the image of that, ...: twice as many each time.
+            # The least of a number, its image, the image of that, ...: twice as many each time.
             jump, reached = image, 1
-            while reached < nodes:
+            while reached < count:
                 label = np.minimum(label, label[jump])
                 jump, reached = jump[jump], 2 * reached
         if np.array_equal(label, before):
