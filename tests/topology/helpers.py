@@ -25,21 +25,6 @@ def assert_same(a: Topology, b: Topology) -> None:
         assert np.array_equal(left, right)
 
 
-def shuffled(network: Topology, seed: int) -> Topology:
-    """The same network with other numbers of NPUs, of switches and of links, and no grid."""
-    rng = np.random.default_rng(seed)
-    nodes = np.r_[rng.permutation(network.npus), network.npus + rng.permutation(network.switches)]
-    links = rng.permutation(network.links)
-    src, dst, rate, delay = (column[links] for column in network.columns)
-    other = Topology.from_links(
-        "shuffled", network.npus, nodes[src], nodes[dst], rate, delay, switches=network.switches
-    )
-    return other.with_switches(
-        copying=[int(nodes[switch]) for switch in network.copying],
-        buffers={int(nodes[switch]): size for switch, size in network.buffers.items()},
-    )
-
-
 @st.composite
 def topologies(draw: st.DrawFn) -> Topology:
     npus, switches = draw(st.integers(1, 6)), draw(st.integers(0, 3))

@@ -48,8 +48,8 @@ _SORTS: WeakKeyDictionary[Topology, Sorts] = WeakKeyDictionary()
 def _sorts(topology: Topology) -> Sorts:
     """Ways to sort links, all kept by automorphisms that together move any NPU to any other.
 
-    Empty if none are known and proved to be such: `Topology.symmetry` may claim anything, and bounds
-    must hold.
+    Empty if none are known and proved to be such: `Topology.symmetry` may claim anything, and
+    bounds must hold.
     """
     if topology not in _SORTS:
         _SORTS[topology] = _proved_sorts(topology)
