@@ -71,10 +71,7 @@ def grid_shifts(topology: Topology) -> bool:
     degree = np.bincount(topology.src, minlength=topology.nodes)[: topology.npus]
     if not topology.dimensions or topology.removed or (degree != degree[0]).any():
         return False
-    kind = np.zeros(topology.links, dtype=np.int64)
-    for column in topology.columns[2:]:
-        kinds, number = np.unique(column, return_inverse=True)
-        kind = np.unique(kind * len(kinds) + number, return_inverse=True)[1].astype(np.int64)
+    kind = _numbered(*topology.columns[2:])
     if topology.nodes**2 * (int(kind.max(initial=0)) + 1) >= 2**63:
         return False
     keys = _sorted_keys(topology, kind, np.arange(topology.nodes))
@@ -98,13 +95,21 @@ def _searched(topology: Topology) -> Symmetry:
     first = np.flatnonzero(new)
     src, dst, *speed = columns[:, first]
     parallel = np.diff(first, append=topology.links)
-    _, kind = np.unique(np.stack([*speed, parallel]), axis=1, return_inverse=True)
     ends = src.astype(np.int32), dst.astype(np.int32)
-    kinds = kind.reshape(-1).astype(np.int32)
+    kinds = _numbered(*speed, parallel).astype(np.int32)
     transitive, images = _core.find_automorphisms(
         _colours(topology), *ends, kinds, topology.members, _BUDGET
     )
     return Symmetry(tuple(images.reshape(-1, topology.nodes)), transitive, searched=True)
+
+
+def _numbered(*columns: Numbers) -> Numbers:
+    """One number for all places that have the same in all columns."""
+    number = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        kinds, kind = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(kinds) + kind, return_inverse=True)[1].astype(np.int64)
+    return number
 
 
 def _colours(topology: Topology) -> Nodes:
