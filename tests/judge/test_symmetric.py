@@ -184,7 +184,7 @@ def test_switches_that_do_not_look_alike() -> None:
     with pytest.raises(NotAlikeError, match="the line of NPU 3 has no switch with links like"):
         find_orbits(replace(grid, bandwidth=slow))
     with pytest.raises(NotAlikeError, match="special"):
-        find_orbits(grid.with_switches(copying=[6]))
+        find_orbits(grid.with_switches(buffers={6: 1000}))
 
 
 def test_ways_along_lines_are_the_fastest_there_are() -> None:

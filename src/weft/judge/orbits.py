@@ -69,7 +69,7 @@ def find_orbits(topology: Topology) -> Orbits:
     sizes, npus = topology.dimensions, topology.npus
     if math.prod(sizes) != npus or not sizes:
         raise NotAlikeError("its NPUs sit on no grid")
-    if topology.removed or topology.buffers or topology.copying:
+    if topology.removed or topology.buffers:  # what is judged by orbits shares no transmission
         raise NotAlikeError("NPUs are removed, or switches are special")
     direct = np.flatnonzero((topology.dst < npus) & (topology.src < npus))
     step = apart(sizes, topology.src[direct], topology.dst[direct])

@@ -99,6 +99,9 @@ class Job:
         over which every chunk must get to each part of the network that they join.
         """
         hold, duration = self.resources(chunk_bytes, chunk_bytes)
+        if self.moves.topology.copying:
+            _, first = np.unique(self.moves.resource, return_index=True)
+            hold = self.moves.arrivals(self.cost, chunk_bytes)[first]
         if not self.moves.complete:
             return self._carried_by_all(hold, duration)
         of_dimension = np.zeros(len(hold), dtype=np.int64)

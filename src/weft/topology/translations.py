@@ -124,9 +124,19 @@ class Translations(Value):
 
         Switches that store chunks pass on small ones earlier than large ones.
         """
+        return np.maximum.reduceat(self._holds(cost, largest, smallest), self.offsets[:-1])
+
+    def arrivals(self, cost: CostModel, size: int) -> Numbers:
+        """How long after a chunk another of this size may follow on the last link of a direction.
+
+        That is all that counts where switches copy: what they send on need not come twice.
+        """
+        return self._holds(cost, size, size)[self.offsets[1:] - 1]
+
+    def _holds(self, cost: CostModel, largest: int, smallest: int) -> Numbers:
         _, begin, length = self._times(cost, largest)
         _, early, _ = self._times(cost, smallest)
-        return np.maximum.reduceat(begin + length - early, self.offsets[:-1])
+        return begin + length - early
 
     def _times(self, cost: CostModel, size: int) -> tuple[Numbers, Numbers, Numbers]:
         speeds = (self.topology.bandwidth[self.links], self.topology.latency[self.links])
@@ -214,8 +224,8 @@ class Translations(Value):
 
 def translates_by_hops(topology: Topology) -> bool:
     """Whether all NPUs have the same hops, over a link or a switch, that lead everywhere."""
-    plain = not topology.buffers and not topology.copying and not topology.removed
-    return plain and topology.shifts and Translations.of(topology).join
+    unlimited = not topology.buffers and not topology.removed
+    return unlimited and topology.shifts and Translations.of(topology).join
 
 
 def _hops(topology: Topology) -> Iterator[tuple[int, int, list[int]]]:
