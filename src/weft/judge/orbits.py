@@ -118,47 +118,50 @@ def _orbits(
 def _ports(topology: Topology, index: _Index, dimension: int) -> list[NDArray[np.int32]] | None:
     """Each NPU's link to a switch of its line in a dimension, and the link back.
 
-    All are as fast as those of NPU 0, which are the fastest it has to a switch of its line.
+    All are as fast as those of NPU 0, which are the fastest it has to a switch of its line; None
+    if it has none.
     """
-    npus, sizes = topology.npus, topology.dimensions
-    stride, size = math.prod(sizes[:dimension]), sizes[dimension]
+    npus, size = topology.npus, topology.dimensions[dimension]
+    stride = math.prod(topology.dimensions[:dimension])
+    best = _fastest_ports(topology, index, np.arange(size) * stride)
+    if best is None:
+        return None
+    like_up, like_down = (_like(topology, link) for link in best)
     npu = np.arange(npus)
     first = npu - npu // stride % size * stride  # of the line
-    mine = np.flatnonzero(topology.src == 0)
-    switches = topology.dst[mine[topology.dst[mine] >= npus]]
-    found = []
-    for switch in dict.fromkeys(switches.tolist()):
-        ends = npu[:size] * stride, np.full(size, switch)
-        up, down = index.between(*ends), index.between(*ends[::-1])
-        if (up >= 0).all() and (down >= 0).all():
-            found.append((up[0], down[0]))
-    if not found:
-        return None
-    speeds = topology.bandwidth, -topology.latency
-    best = max(found, key=lambda pair: [min(column[link] for link in pair) for column in speeds])
     up, down = np.full((2, npus), -1)
-    out = np.flatnonzero((topology.src < npus) & (topology.dst >= npus) & _like(topology, best[0]))
-    order = out[np.argsort(topology.src[out], kind="stable")]
-    turn = np.arange(len(order)) - np.searchsorted(topology.src[order], topology.src[order])
+    out = np.flatnonzero((topology.src < npus) & (topology.dst >= npus) & like_up)
+    out = out[np.argsort(topology.src[out], kind="stable")]
+    turn = np.arange(len(out)) - np.searchsorted(topology.src[out], topology.src[out])
     for number in range(int(turn.max(initial=-1)) + 1):
+        # Lines that have no switch yet try the next one of their first NPU.
         choice = np.full(npus, -1, dtype=np.int64)
-        choice[topology.src[order[turn == number]]] = topology.dst[order[turn == number]]
-        there = (up < 0) & (choice[first] >= 0)
-        at, switch = npu[there], choice[first][there]
-        both = np.stack([index.between(at, switch), index.between(switch, at)])
-        fits = np.zeros(npus, dtype=np.bool_)
-        fits[at] = (both >= 0).all(axis=0) & _like(topology, best[0])[both[0]]
-        fits[at] &= _like(topology, best[1])[both[1]]
-        whole = np.ones(npus, dtype=np.bool_)
-        np.logical_and.at(whole, first, fits)
-        take = whole[first][at]
-        up[at[take]], down[at[take]] = both[:, take]
+        choice[topology.src[out[turn == number]]] = topology.dst[out[turn == number]]
+        at = np.flatnonzero((up < 0) & (choice[first] >= 0))
+        there, back = index.between(at, choice[first[at]]), index.between(choice[first[at]], at)
+        fits = (there >= 0) & (back >= 0) & like_up[there] & like_down[back]
+        whole = np.bincount(first[at], fits, npus)[first[at]] == size
+        up[at[whole]], down[at[whole]] = there[whole], back[whole]
     for missing in np.flatnonzero(up < 0)[:1].tolist():
         raise NotAlikeError(
             f"the line of NPU {missing} has no switch with links like those of NPU 0's, "
-            f"{topology.link_name(int(best[0]))} and {topology.link_name(int(best[1]))}"
+            f"{topology.link_name(best[0])} and {topology.link_name(best[1])}"
         )
     return [up.astype(np.int32), down.astype(np.int32)]
+
+
+def _fastest_ports(topology: Topology, index: _Index, line: Numbers) -> tuple[int, int] | None:
+    """NPU 0's links to and from the switch of all of its line that is reached fastest."""
+    found = []
+    mine = np.flatnonzero((topology.src == 0) & (topology.dst >= topology.npus))
+    for switch in dict.fromkeys(topology.dst[mine].tolist()):
+        at = np.full(len(line), switch)
+        up, down = index.between(line, at), index.between(at, line)
+        if (up >= 0).all() and (down >= 0).all():
+            found.append((int(up[0]), int(down[0])))
+    speeds = topology.bandwidth, -topology.latency
+    slower = [[min(int(speed[link]) for link in pair) for speed in speeds] for pair in found]
+    return found[slower.index(max(slower))] if found else None
 
 
 def _like(topology: Topology, link: int) -> NDArray[np.bool_]:
