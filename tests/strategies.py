@@ -230,11 +230,20 @@ def same(one: Algorithm, two: Algorithm) -> bool:
 
 
 def shuffled(whole: Topology, seed: int) -> tuple[Topology, NDArray[np.int64]]:
-    """A network with its NPUs in another order and no dimensions; and what each was before."""
-    order = np.random.default_rng(seed).permutation(whole.npus)
-    node = np.concatenate([order, np.arange(whole.npus, whole.nodes)])
-    ends, switches = (node[whole.src], node[whole.dst]), whole.switches
+    """A network with its nodes in another order and no dimensions; and what NPU each was before."""
+    rng = np.random.default_rng(seed)
+    order, hubs = rng.permutation(whole.npus), rng.permutation(whole.switches)
+    node = np.concatenate([order, whole.npus + hubs])
+    links = rng.permutation(whole.links)
+    src, dst, rate, delay = (column[links] for column in whole.columns)
     mixed = Topology.from_links(
-        "mixed", whole.npus, *ends, whole.bandwidth, whole.latency, switches=switches
+        "mixed", whole.npus, node[src], node[dst], rate, delay, switches=whole.switches
     )
-    return mixed, np.argsort(order)
+    return _with_abilities_of(whole, mixed, node), np.argsort(order)
+
+
+def _with_abilities_of(whole: Topology, mixed: Topology, node: NDArray[np.int64]) -> Topology:
+    return mixed.with_switches(
+        copying=[int(node[switch]) for switch in whole.copying],
+        buffers={int(node[switch]): size for switch, size in whole.buffers.items()},
+    )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.judge.automorphisms import symmetry_words
 from weft.topology import Topology, load_topology
 from weft.topology.summary import summarize
 from weft.units import format_bandwidth, format_time
@@ -90,6 +91,36 @@ def sandwich(network: Topology) -> dict[int, Point]:
     return _in_rows([range(half), range(network.npus, network.nodes), range(half, network.npus)])
 
 
+def spokes(network: Topology) -> dict[int, Point]:
+    """Routers on a circle, the NPUs of each behind it."""
+    each = network.npus // network.switches
+    inner = max(1.5, network.switches / 4.5)
+    outer = max(inner + 1.2, network.npus / 7.5)
+    places = {}
+    for node in range(network.nodes):
+        radius = inner if node >= network.npus else outer
+        at = node - network.npus if node >= network.npus else (node + 0.5) / each - 0.5
+        turn = 2 * math.pi * at / network.switches
+        places[node] = (outer + radius * math.sin(turn), outer - radius * math.cos(turn))
+    return places
+
+
+def racks(network: Topology) -> dict[int, Point]:
+    """Racks of trays with four GPUs side by side, a switch below each, leaves and a spine above."""
+    count = network.npus // 72
+    places = {}
+    for npu in range(network.npus):
+        rack, local = divmod(npu, 72)
+        places[npu] = (rack * 11.5 + local // 4 * 0.6, 4.0 + local % 4 * 0.6)
+    for rack in range(count):
+        places[network.npus + rack] = (rack * 11.5 + 5.1, 7.6)
+    middle = (count - 1) * 5.75 + 5.1
+    for rail in range(4):
+        places[network.npus + count + rail] = (middle + (rail - 1.5) * 3, 1.9)
+    places[network.nodes - 1] = (middle, 0)
+    return places
+
+
 def cubes(network: Topology) -> dict[int, Point]:
     """Boxes of eight side by side, four of each before the others."""
     places = {}
@@ -130,8 +161,8 @@ BUILDERS = (
         "torus",
         "torus:4x4",
         grid,
-        "Rings in every dimension: `torus:4x4x8`. It is vertex-transitive. The picture "
-        "shows the beginnings of links that go round.",
+        "Rings in every dimension: `torus:4x4x8`. The picture shows the beginnings of links "
+        "that go round.",
     ),
     Entry(
         "hypercube", "hypercube:3", circle, "2ⁿ NPUs, joined where one bit of the number differs."
@@ -158,6 +189,16 @@ BUILDERS = (
         "`dragonfly:MEMBERSxGROUPS`. Speeds: within groups, between them.",
     ),
     Entry(
+        "dragonfly-routers",
+        "dragonfly:p=2,a=3,h=1",
+        spokes,
+        "The same with routers as switches: `dragonfly:p=4,a=8,h=4` has 4 NPUs on each router, 8 "
+        "routers a group, all connected, and 4 links from each router to other groups. There are "
+        "a·h + 1 groups, each with one link to each other, or as many as `g=` says: their global "
+        "links go round the other groups as often as there are links for a whole round. p·a·g "
+        "NPUs, a·g switches. Speeds: NPU to router, within groups, between them.",
+    ),
+    Entry(
         "leaf-spine",
         "leaf-spine:4x3x2",
         rows(2, 3),
@@ -171,6 +212,34 @@ BUILDERS = (
         "Boxes with a switch inside, and a leaf for each place in a box, its rail: "
         "`rails:NPUS_A_BOXxBOXES`; a third number is spines above the leaves. Speeds: within "
         "boxes, NPU to leaf, leaf to spine.",
+    ),
+    Entry(
+        "fat-tree",
+        "fat-tree:4",
+        rows(4, 8, 8),
+        "The fat tree of switches with K ports, half of them up: K pods of K/2 leaves and K/2 "
+        "spines, K/2 NPUs a leaf, K²/4 cores. K³/4 NPUs, 5·K²/4 switches, 3·K³/2 directed links; "
+        "nothing is oversubscribed. Speeds: NPU to leaf, leaf to spine, spine to core.",
+    ),
+    Entry(
+        "clos",
+        "clos:4x2x3,up=2x2",
+        rows(4, 6, 6),
+        "Three tiers of any size: `clos:NPUS_A_LEAFxLEAVES_A_PODxPODS`. Every leaf is on every "
+        "spine of its pod, every spine on as many cores, which it shares with the spines at its "
+        "place in the other pods. As many links lead up as down from each leaf and spine, unless "
+        "`up=SPINES_A_PODxCORES_A_SPINE` says how many, or `oversubscription=2` (of leaves; "
+        "`2x2`: of leaves and spines) how many times fewer. With l leaves, s spines and p pods, c "
+        "cores a spine: p·(l + s) + s·c switches, 2·p·s·(l + c) directed links besides those of "
+        "NPUs. Speeds: NPU to leaf, leaf to spine, spine to core.",
+    ),
+    Entry(
+        "hyperx",
+        "hyperx:3x2,p=2",
+        spokes,
+        "Routers on a grid, each linked to all that differ from it in one coordinate, p NPUs on "
+        "each: `hyperx:8x8,p=8`; one dimension is a full mesh of routers, two are a flattened "
+        "butterfly. Speeds: NPU to router, then each dimension.",
     ),
 )
 
@@ -222,6 +291,17 @@ MACHINES = (
         "latencies are ours, for want of published ones.",
     ),
     Entry(
+        "nvl72",
+        "nvl72:2",
+        racks,
+        "Racks of 72 GB200 GPUs, four a tray, on NVLink switches that count as one; each GPU has a "
+        "network card, on the leaf of its place in the tray, its rail. Every leaf has as many "
+        "links to one spine as down, so that nothing blocks. One rack has neither.",
+        "18 trays of four GPUs and 18 NVLinks of 50 GB/s each way a GPU, 400 Gbit/s a network card "
+        "and rails from NVIDIA's reference architecture of the DGX SuperPOD with GB200; the "
+        "latencies are ours, for want of published ones.",
+    ),
+    Entry(
         "mi250",
         "mi250",
         circle,
@@ -249,7 +329,8 @@ Every network that has a name. The drawn sizes are examples; others are asked fo
 
 Links are directed, and each direction of a cable is one. A circle is an NPU, a square a switch.
 Bisection is each way, over the thinnest cut between two halves of the NPUs; "at most" where not
-every cut was tried.
+every cut was tried. A network is vertex-transitive if its NPUs can be exchanged, with switches, so
+that any of them comes to the place of any other. Up to 4,096 NPUs that is searched for.
 """
 BUILT = """
 ## Built from sizes
@@ -299,6 +380,7 @@ def facts(network: Topology) -> Iterator[tuple[str, str]]:
     yield "bisection", f"{most}{format_bandwidth(found.bisection or 0)}"
     into = dict.fromkeys(map(format_bandwidth, (found.ingress_min, found.ingress_max)))
     yield "into each NPU", " to ".join(into)
+    yield "symmetry", symmetry_words(network)
     for speed in found.speeds:
         pair = f"{format_bandwidth(speed.bandwidth)}, {format_time(speed.latency)}"
         yield "link speed", f"{pair} ({speed.links} links)"

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 def prepare_thread() -> None: ...
 
+def find_automorphisms(colour: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], kind: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], budget: int) -> tuple[bool, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]: ...
+
 class Capacity:
     """
     How soon a set of links can have carried so much: see ``cpp/bounds/capacity.h``. `gap` is `first` by default, and `overhead` is `gap`; weights are in the place of `bandwidth`.

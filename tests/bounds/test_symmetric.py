@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.strategies import ALPHAS, COSTS, GB_S, US, Case
+from tests.strategies import ALPHAS, COSTS, GB_S, US, Case, shuffled
 from weft.bounds import Bound, demand_bound, lower_bound
 from weft.bounds.symmetric import applies, symmetric_bounds
 from weft.collective import Collective
@@ -44,14 +44,37 @@ def products(draw: st.DrawFn, most: int = 16) -> Topology:
     return load_topology(spec, rates, [draw(ALPHAS) for _ in wirings])
 
 
+@st.composite
+def fabrics(draw: st.DrawFn) -> Topology:
+    """Fabrics of switches, of which some links are slower than others; or their graph, shuffled."""
+    spec, levels = draw(
+        st.sampled_from(
+            [
+                *(("leaf-spine:3x2x2", 2), ("leaf-spine:2x3x1", 2), ("rails:3x2x1", 3)),
+                *(("clos:2x2x2", 3), ("clos:2x2x2,oversubscription=2", 3), ("clos:1x2x3", 3)),
+                *(("hyperx:2x3,p=1", 3), ("hyperx:3,p=2", 2), ("dragonfly:p=1,a=2,h=1", 3)),
+            ]
+        )
+    )
+    rates = [draw(st.sampled_from([GB_S, 2 * GB_S, 7_777_777])) for _ in range(levels)]
+    network = load_topology(spec, rates, [draw(ALPHAS) for _ in range(levels)])
+    return shuffled(network, draw(st.integers(0, 9)))[0] if draw(st.booleans()) else network
+
+
 @examples(60)
-@given(products(), st.sampled_from([1, 100, 4096, 5000]), st.sampled_from([1, 2]), COSTS)
+@given(
+    st.one_of(products(), fabrics()),
+    st.sampled_from([1, 100, 4096, 5000]),
+    st.sampled_from([1, 2]),
+    COSTS,
+)
 def test_no_algorithm_is_faster(
     network: Topology, share: int, chunks: int, cost: CostModel
 ) -> None:
     demand = Collective.of("all-to-all", network.members, share * network.npus + 7, chunks)
     result = Case(network, demand, cost, 0).run()
     assert result.verified, result.verdict.violation
+    assume(network.symmetry.transitive)
     bound = bound_of(network, demand, cost)
     assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
 
@@ -61,7 +84,7 @@ def test_no_algorithm_is_faster(
 def test_no_algorithm_is_faster_after_failures(
     data: st.DataObject, share: int, chunks: int, cost: CostModel
 ) -> None:
-    whole = data.draw(products(9))
+    whole = data.draw(st.one_of(products(9), fabrics().filter(lambda one: one.translates)))
     links = data.draw(st.sets(st.integers(0, whole.links - 1), max_size=2))
     npus = data.draw(st.sets(st.integers(0, whole.npus - 1), max_size=min(2, whole.npus - 2)))
     pairs = {(int(whole.src[link]), int(whole.dst[link])) for link in links}
@@ -73,6 +96,37 @@ def test_no_algorithm_is_faster_after_failures(
         return
     bound = bound_of(network, demand, cost)
     assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
+
+
+@pytest.mark.parametrize(
+    ("spec", "rates", "crossing", "ports"),
+    [
+        # Of 16 NPUs 12 are behind other leaves; 2 links lead up from the 4 NPUs of a leaf.
+        ("clos:4x2x2,oversubscription=2", "1GB/s", 4 * 12, 2),
+        # Of 16 NPUs 8 are in the other pod; 2 links lead up from the 8 NPUs of a pod.
+        ("clos:4x2x2,oversubscription=2x2", "1GB/s", 8 * 8, 2),
+        ("leaf-spine:4x3x2", "9GB/s,1GB/s", 4 * 8, 2),
+        # A GPU has 24 in other boxes, and one network card.
+        ("h100:4", "1GB/s", 24, 1),
+        # 4 NPUs on a router send to 4 on each of 3 others, over a link each.
+        ("hyperx:4,p=4", "9GB/s,1GB/s", 4 * 12, 3),
+    ],
+)
+def test_links_that_are_shared(spec: str, rates: str, crossing: int, ports: int) -> None:
+    network = load_topology(spec, rates, "0us")
+    other = shuffled(network, 0)[0]
+    for one in (network, other):
+        demand = Collective.of("all-to-all", one.members, 1000 * one.npus, alignment=1)
+        assert bound_of(one, demand, CostModel()).time == crossing * 1_000_000 // ports
+
+
+def test_claims_are_not_believed() -> None:
+    network = load_topology("leaf-spine:2x2x2")
+    demand = Collective.of("all-to-all", range(4), 4000)
+    assert applies(network, demand)
+    slow = network.scaled([(4, 6)], 0.5)
+    assert not applies(slow, demand)
+    assert not applies(replace(slow, translates=True), demand)
 
 
 def test_a_failed_npu_takes_its_pairs_and_its_links() -> None:

@@ -170,29 +170,42 @@ def test_networks_that_do_not_look_alike() -> None:
 def test_switches_that_do_not_look_alike() -> None:
     grid = network("switch:3*ring:2")
     assert len(find_orbits(grid).links) == 3
-    # Switches 6 and 7 each have a line of three; let two NPUs change places.
+    # Switches 6 and 7 each have a line of three; let two NPUs change places. Then NPU 0 has no
+    # switch of its line, and there is no way along it.
     swapped = grid.src.copy()
     swapped[[0, 6]] = swapped[[6, 0]]
-    with pytest.raises(NotAlikeError, match="switch s0 are not a line"):
-        find_orbits(replace(grid, src=swapped))
-    with pytest.raises(NotAlikeError):
-        find_orbits(grid.without(links=[(0, 6)]))
+    ways = find_orbits(replace(grid, src=swapped)).way_of
+    assert ways.tolist() == [-1, -1, -1, 0, -1, -1]
+    assert find_orbits(grid.without(links=[(0, 6)])).way_of[1] == -1
+    with pytest.raises(NotAlikeError, match="the line of NPU 3 has no switch"):
+        find_orbits(grid.without(links=[(4, 7)]))
+    slow = grid.bandwidth.copy()
+    slow[np.flatnonzero((grid.src == 7) & (grid.dst == 5))] //= 2
+    with pytest.raises(NotAlikeError, match="the line of NPU 3 has no switch with links like"):
+        find_orbits(replace(grid, bandwidth=slow))
     with pytest.raises(NotAlikeError, match="special"):
         find_orbits(grid.with_switches(buffers={6: 1000}))
     assert len(find_orbits(grid.with_switches(copying=[6], adding=[7])).links) == 3
-    # A second switch for the same line.
-    twice = Topology.from_links(
-        "twice",
-        2,
-        [0, 1, 2, 2, 0, 1, 3, 3],
-        [2, 2, 0, 1, 3, 3, 0, 1],
-        1,
-        0,
-        switches=2,
-        dimensions=[2],
+
+
+def test_ways_along_lines_are_the_fastest_there_are() -> None:
+    """A second switch for a line, faster than the first; a third that is not for all of it."""
+    ends = [(0, 2), (1, 2), (0, 3), (1, 3), (0, 4)]
+    ends += [(b, a) for a, b in ends]
+    speed = [4 if 3 in pair else 9 if 4 in pair else 2 for pair in ends]
+    topology = Topology.from_links(
+        "twice", 2, *zip(*ends, strict=True), speed, 0, switches=3, dimensions=[2]
     )
-    with pytest.raises(NotAlikeError, match="two links"):
-        find_orbits(twice)
+    orbits = find_orbits(topology)
+    assert orbits.way_of.tolist() == [-1, 0]
+    assert orbits.links.tolist() == [[2, 3], [7, 8]]
+
+
+def test_a_switch_for_two_dimensions_is_refused() -> None:
+    """What goes along either meets at its ports, which orbits would tell apart."""
+    switch = network("switch:4")
+    with pytest.raises(NotAlikeError, match="several dimensions share a link"):
+        find_orbits(replace(switch, dimensions=(2, 2)))
 
 
 def test_lines_end_at_the_switch_where_they_begin(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +226,7 @@ def test_lines_end_at_the_switch_where_they_begin(monkeypatch: pytest.MonkeyPatc
     rows = rows_of([(0, 0, 1, False, 0), (0, 0, 2, False, 0), (0, 1, 3, False, 3)], 4)
     demand = Collective.of("all-gather", range(4), 4 * SHARE)
     algorithm = Algorithm((demand,), rows, Timing(topology, BLOCKING))
-    refused(algorithm, "structure", "NPU 2 sends to one switch and receives from another")
+    refused(algorithm, "structure", "the line of NPU 2 has no switch with links like those")
 
 
 @st.composite

@@ -180,8 +180,8 @@ def test_show_lets_errors_through() -> None:
 @pytest.mark.parametrize(
     ("spec", "advice"),
     [
-        ("fat-tree:16", "leaf-spine:8x4x2 for leaves and spines, rails:8x4x2"),
-        ("clos:4", "leaf-spine:8x4x2"),
+        ("fattree:16", "fat-tree:8, leaf-spine:8x4x2 for two tiers, clos:8x4x4"),
+        ("spine-leaf:4x4x4", "leaf-spine:8x4x2"),
         ("full-mesh:8", "write fc:8"),
         ("grid:4x4", "write mesh:8x8"),
     ],
@@ -193,7 +193,7 @@ def test_other_names_lead_to_what_exists(spec: str, advice: str) -> None:
 
 def test_every_advice_is_a_network() -> None:
     for advice in ALSO_CALLED.values():
-        specs = re.findall(r"[a-z0-9-]+:[0-9x]+", advice)
+        specs = re.findall(r"[a-z0-9-]+:[0-9x]+(?:,[a-z]=[0-9]+)*", advice)
         assert specs
         for spec in specs:
             load_topology(spec)

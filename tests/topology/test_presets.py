@@ -30,6 +30,8 @@ def rate(topology: Topology, src: int, dst: int) -> list[int]:
         ("a100:2", 16, 2 + 16 + 2, 96),
         ("h100:1", 8, 1, 16),
         ("h100:4", 32, 4 + 8 + 1, 64 + 64 + 64),
+        ("nvl72", 72, 1, 144),
+        ("nvl72:3", 216, 3 + 4 + 1, 432 + 432 + 432),
         ("mi250", 16, 0, 56),
         ("mi250:2", 32, 1, 176),
         ("tpuv4:4x4x4", 64, 0, 384),
@@ -50,6 +52,7 @@ def test_sizes(spec: str, npus: int, switches: int, links: int) -> None:
         ("a100:2", (8, 2)),
         ("h100", (8,)),
         ("h100:4", (8, 4)),
+        ("nvl72:2", (72, 2)),
         ("mi250:2", (16, 2)),
         ("tpuv4:4x2x3", (4, 2, 3)),
     ],
@@ -120,3 +123,12 @@ def test_one_speed_overrides_all_links() -> None:
     topology = parse_topology("h100:2", bandwidth=[5], latency=[0])
     assert set(topology.bandwidth) == {5}
     assert set(topology.latency) == {0}
+
+
+def test_nvl72_has_four_rails() -> None:
+    two = parse_topology("nvl72:2")
+    assert neighbours(two, 5) == {144, 144 + 2 + 1}
+    assert neighbours(two, 72 + 5) == {145, 144 + 2 + 1}
+    assert rate(two, 5, 144) == [9000]
+    assert rate(two, 147, 5) == [500]
+    assert rate(two, 147, 150) == [500] * 36

@@ -1,14 +1,15 @@
 """Bounds of All-to-All on vertex-transitive networks: no table of pairs is needed.
 
-Where lengths of links are alike wherever translations take a link, what one NPU sends has as far
+Where lengths of links are alike wherever automorphisms take a link, what one NPU sends has as far
 to go as what any other sends: the flow bound needs the distances from one NPU alone. After
 failures distances are at least what they were, over links that are fewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,13 @@ from weft.bounds.nodes import node_bound
 from weft.collective import Collective
 from weft.collective.chunks import cut
 from weft.cost import CostModel
-from weft.judge.orbits import NotAlikeError, find_orbits
+from weft.judge.automorphisms import joined, prove_alike
+from weft.judge.orbits import NotAlikeError
 from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
-_KINDS = 3
+_MOST_SORTS = 16  # each costs the distances from an NPU
+_MOST_MOVED = 1 << 20  # links, times automorphisms, of which orbits are found: half a second
 
 
 def applies(topology: Topology, demand: Collective) -> bool:
@@ -34,17 +37,62 @@ def applies(topology: Topology, demand: Collective) -> bool:
     if demand.kind != "all-to-all" or not everyone:
         return False
     if topology.whole is None:
-        return topology.translates and _looks_alike(topology)
-    return _is_part(topology) and _looks_alike(topology.whole)
+        return bool(_sorts(topology))
+    return _is_part(topology) and bool(_sorts(topology.whole))
 
 
-def _looks_alike(topology: Topology) -> bool:
-    """Whether `Topology.translates` is true: a file may claim anything, and bounds must hold."""
+Sorts = list[NDArray[np.int64]]
+_SORTS: WeakKeyDictionary[Topology, Sorts] = WeakKeyDictionary()
+
+
+def _sorts(topology: Topology) -> Sorts:
+    """Ways to sort links, all kept by automorphisms that together move any NPU to any other.
+
+    Empty if none are known and proved to be such: `Topology.symmetry` may claim anything, and
+    bounds must hold.
+    """
+    if topology not in _SORTS:
+        _SORTS[topology] = _proved_sorts(topology)
+    return _SORTS[topology]
+
+
+def _proved_sorts(topology: Topology) -> Sorts:
+    said, tiers = topology.symmetry, _tiers(topology)
+    if not said.transitive:
+        return []
+    if topology.dimensions:
+        axes = _kept(topology, _axes(topology) * topology.links + tiers)
+        if axes:
+            return axes
+    found = _kept(topology, tiers)
+    if found and topology.links * len(said.found) <= _MOST_MOVED:
+        orbits = _link_orbits(topology, said.found)
+        if len(np.unique(orbits)) <= _MOST_SORTS:
+            found += _kept(topology, orbits)
+    return found
+
+
+def _kept(topology: Topology, sorts: NDArray[np.int64]) -> Sorts:
+    """The sorts, numbered from 0, if automorphisms keep them that move any NPU to any other."""
+    numbers: NDArray[np.int64] = np.unique(sorts, return_inverse=True)[1].astype(np.int64)
     try:
-        find_orbits(topology)
+        prove_alike(topology, topology.symmetry.found, numbers)
     except NotAlikeError:
-        return False
-    return True
+        return []
+    return [numbers]
+
+
+def _link_orbits(topology: Topology, images: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
+    """A number for all links that automorphisms move to each other; parallel links in order."""
+    speed = (topology.latency, topology.bandwidth)
+    order = np.lexsort((*speed, topology.dst, topology.src))
+    moves = []
+    for image in images:
+        moved = np.lexsort((*speed, image[topology.dst], image[topology.src]))
+        move = np.empty_like(order)
+        move[moved] = order
+        moves.append(move)
+    return joined(moves, topology.links)
 
 
 def symmetric_bounds(
@@ -147,34 +195,58 @@ def _distances(
 
 
 def _lengths(topology: Topology, links: Carriers) -> Iterator[Lengths]:
-    """Lengths that translations keep: of one dimension's links alone, and alike in time."""
-    sort = _axes(topology) * _KINDS + _kinds(topology)
-    sorts = np.unique(sort)
-    for number in sorts:
-        yield (sort == number).astype(np.int64)
-    if len(sorts) > 1:
+    """Lengths that automorphisms keep: of one sort of links alone, and alike in time."""
+    several = False
+    for sort in _sorts(topology):
+        sorts = int(sort.max()) + 1
+        several = several or sorts > 1
+        for number in range(min(sorts, _MOST_SORTS)):
+            yield (sort == number).astype(np.int64)
+    if several:
         yield whole_lengths(1 / links.capacity)
 
 
-def _kinds(topology: Topology) -> NDArray[np.int64]:
-    """Between NPUs 0, to a switch 1, from a switch 2: what passes one of these passes the other."""
-    to, origin = topology.dst >= topology.npus, topology.src >= topology.npus
-    return to + 2 * origin.astype(np.int64)
+def _tiers(topology: Topology) -> NDArray[np.int64]:
+    """From how far above the NPUs to how far each link leads, and how fast it is.
+
+    What passes one sort of links up passes the same down; both are tried.
+    """
+    height = np.full(topology.nodes, topology.nodes, dtype=np.int64)
+    height[: topology.npus] = 0
+    while True:
+        nearer = height.copy()
+        np.minimum.at(nearer, topology.dst, height[topology.src] + 1)
+        if np.array_equal(nearer, height):
+            break
+        height = nearer
+    ends = height[topology.src] * (topology.nodes + 1) + height[topology.dst]
+    columns = (ends, topology.bandwidth, topology.latency)
+    number = np.zeros(topology.links, dtype=np.int64)
+    for column in columns:
+        kinds, kind = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(kinds) + kind, return_inverse=True)[1].astype(np.int64)
+    return number
 
 
-def _axes(topology: Topology) -> NDArray[np.intp]:
-    """The first dimension along which each link leads: at a switch, that of its NPUs."""
+def _axes(topology: Topology) -> NDArray[np.int64]:
+    """The first dimension along which each link leads: at a switch, that of its NPUs.
+
+    0 where that says nothing: between switches, and without a grid.
+    """
     npus, up = topology.npus, topology.dst >= topology.npus
+    shape = topology.dimensions
+    if not shape:
+        return np.zeros(topology.links, dtype=np.int64)
     nearest, farthest = np.arange(topology.nodes), np.arange(topology.nodes)
-    nearest[npus:], farthest[npus:] = npus, 0
-    np.minimum.at(nearest, topology.dst[up], topology.src[up])
-    np.maximum.at(farthest, topology.dst[up], topology.src[up])
+    nearest[npus:], farthest[npus:] = npus - 1, 0
+    inner = up & (topology.src >= npus)
+    np.minimum.at(nearest, topology.dst[up & ~inner], topology.src[up & ~inner])
+    np.maximum.at(farthest, topology.dst[up & ~inner], topology.src[up & ~inner])
     down = topology.src >= npus
     one = np.where(up, nearest[topology.dst], nearest[topology.src])
     other = np.where(down, farthest[topology.src], farthest[topology.dst])
-    shape = topology.dimensions
     places = zip(
         np.unravel_index(one, shape, "F"), np.unravel_index(other, shape, "F"), strict=True
     )
-    axes: NDArray[np.intp] = np.argmax([here != there for here, there in places], axis=0)
-    return axes
+    axes = np.argmax([here != there for here, there in places], axis=0)
+    return np.where(inner, 0, axes).astype(np.int64)

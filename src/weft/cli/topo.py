@@ -26,6 +26,7 @@ def topo() -> None:
 def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
     from weft.cli import progress
+    from weft.judge.automorphisms import symmetry_words
     from weft.topology import Topology
     from weft.topology.files import check_topology_file, write_topology
     from weft.topology.summary import summarize
@@ -33,20 +34,20 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     if output is not None:
         check_topology_file(output)
 
-    def work(_report: Tracker) -> tuple[Topology, TopologySummary]:
+    def work(_report: Tracker) -> tuple[Topology, TopologySummary, str]:
         topology = network.load()
-        return topology, summarize(topology)
+        return topology, summarize(topology), symmetry_words(topology)
 
-    topology, summary = progress.run("looking at the network", work)
+    topology, summary, symmetry = progress.run("looking at the network", work)
     if output is not None:
         write_topology(topology, output)
     if as_json:
-        say_json(summary.to_dict())
+        say_json({**summary.to_dict(), "symmetry": symmetry})
     else:
         from weft.cli.tables import print_facts
         from weft.topology.links import titled
 
-        print_facts(titled(summary.name, summary.changes), _rows(summary))
+        print_facts(titled(summary.name, summary.changes), _rows(summary, symmetry))
 
 
 @topo.command("list")
@@ -65,7 +66,7 @@ def list_kinds(as_json: bool) -> None:
         print_facts(None, kinds, header)
 
 
-def _rows(summary: TopologySummary) -> list[tuple[str, str]]:
+def _rows(summary: TopologySummary, symmetry: str) -> list[tuple[str, str]]:
     from weft.units import format_bandwidth, format_size, format_time
 
     rows = [
@@ -81,6 +82,7 @@ def _rows(summary: TopologySummary) -> list[tuple[str, str]]:
         rows.append((label, f"{format_bandwidth(summary.bisection)} each way"))
     ingress = dict.fromkeys(map(format_bandwidth, (summary.ingress_min, summary.ingress_max)))
     rows.append(("into each NPU", " to ".join(ingress)))
+    rows.append(("symmetry", symmetry))
     for speed in summary.speeds:
         pair = f"{format_bandwidth(speed.bandwidth)}, {format_time(speed.latency)}"
         rows.append(("link speed", f"{pair} ({speed.links} links)"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,9 @@ class Orbits:
 def find_orbits(topology: Topology) -> Orbits:
     """The orbits of a network's links.
 
+    Links that are on no way along a line of the grid, such as those between switches, are left
+    out: no way crosses them.
+
     Raises
     ------
     NotAlikeError
@@ -67,38 +71,28 @@ def find_orbits(topology: Topology) -> Orbits:
         raise NotAlikeError("its NPUs sit on no grid")
     if topology.removed or topology.buffers:  # what is judged by orbits shares no transmission
         raise NotAlikeError("NPUs are removed, or switches are special")
-    to_switch, from_switch = topology.dst >= npus, topology.src >= npus
-    if (to_switch & from_switch).any():
-        raise NotAlikeError("switches are linked to each other")
-    direct = np.flatnonzero(~to_switch & ~from_switch)
+    direct = np.flatnonzero((topology.dst < npus) & (topology.src < npus))
     step = apart(sizes, topology.src[direct], topology.dst[direct])
     kinds, orbit = np.unique(step, return_inverse=True)
-    tables = [_orbits(topology, direct, orbit, topology.src[direct], len(kinds))]
+    tables = list(_orbits(topology, direct, orbit, topology.src[direct], len(kinds)))
     way_of = np.full(npus, -1, dtype=np.int32)
     way_of[kinds] = np.arange(len(kinds))
     ways, counts = list(range(len(kinds))), [1] * len(kinds)
-    dimensions: list[int] = []
-    if topology.switches:
-        up, down = np.flatnonzero(to_switch), np.flatnonzero(from_switch)
-        dimensions, up_orbit = _lines(topology, topology.src[up], topology.dst[up])
-        others, down_orbit = _lines(topology, topology.dst[down], topology.src[down])
-        if dimensions != others:
-            raise NotAlikeError("switches are not linked both ways")
-        for links, orbit, at in (
-            (up, up_orbit, topology.src[up]),
-            (down, down_orbit, topology.dst[down]),
-        ):
-            tables.append(_orbits(topology, links, orbit, at, len(dimensions)))
-        # A line may end at one switch and begin at another, where the others have one for both.
-        for _, npu in np.argwhere(topology.dst[tables[1]] != topology.src[tables[2]])[:1].tolist():
-            raise NotAlikeError(f"NPU {npu} sends to one switch and receives from another")
-    for i, dimension in enumerate(dimensions):
+    dimensions = [d for d, size in enumerate(sizes) if size > 1] if topology.switches else []
+    index = _Index(topology)
+    for dimension in dimensions:
+        ports = _ports(topology, index, dimension)
+        if ports is None:
+            continue
         behind = np.arange(1, sizes[dimension]) * math.prod(sizes[:dimension])
         way_of[behind[way_of[behind] < 0]] = len(counts)
-        ways += [len(kinds) + i, len(kinds) + len(dimensions) + i]
+        ways += [len(tables), len(tables) + 1]
+        tables += ports
         counts.append(2)
-    offsets = offsets_of(counts)
-    return Orbits(np.concatenate(tables), way_of, np.array(ways, dtype=np.int64), offsets)
+    links = np.array(tables, dtype=np.int32).reshape(-1, npus)
+    if len(np.unique(links)) != links.size:
+        raise NotAlikeError("lines of several dimensions share a link to or from a switch")
+    return Orbits(links, way_of, np.array(ways, dtype=np.int64), offsets_of(counts))
 
 
 def _orbits(
@@ -121,33 +115,74 @@ def _orbits(
     return table
 
 
-def _lines(
-    topology: Topology, npu: NDArray[np.int32], switch: NDArray[np.int32]
-) -> tuple[list[int], Numbers]:
-    """The dimensions along which switches join whole lines, and the place of each link's there."""
-    order = np.lexsort((npu, switch))
-    ordered, firsts = (
-        npu[order].astype(np.int64),
-        np.flatnonzero(np.diff(switch[order], prepend=-1)),
-    )
-    sizes = np.diff(np.append(firsts, len(order)))
-    strides = np.cumprod([1, *topology.dimensions[:-1]])
-    by_stride = {
-        int(stride): d
-        for d, (stride, size) in enumerate(zip(strides, topology.dimensions, strict=True))
-        if size > 1
-    }
-    gaps = ordered[np.minimum(firsts + 1, len(order) - 1)] - ordered[firsts]
-    dimension = np.array([by_stride.get(gap, -1) for gap in gaps.tolist()], dtype=np.int64)
-    line, inner = owners(sizes), positions(sizes)
-    grid = np.array(topology.dimensions)
-    fits = (dimension >= 0) & (sizes == grid[dimension])
-    fits &= ordered[firsts] // strides[dimension] % grid[dimension] == 0
-    whole = fits[line] & (ordered == ordered[firsts][line] + inner * strides[dimension][line])
-    for bad in np.flatnonzero(~whole)[:1]:
-        name = topology.node_name(int(switch[order][bad]))
-        raise NotAlikeError(f"the NPUs at switch {name} are not a line of the grid")
-    kinds, place = np.unique(dimension, return_inverse=True)
-    orbit = np.empty(len(order), dtype=np.int64)
-    orbit[order] = place[line]
-    return kinds.tolist(), orbit
+def _ports(topology: Topology, index: _Index, dimension: int) -> list[NDArray[np.int32]] | None:
+    """Each NPU's link to a switch of its line in a dimension, and the link back.
+
+    All are as fast as those of NPU 0, which are the fastest it has to a switch of its line; None
+    if it has none.
+    """
+    npus, size = topology.npus, topology.dimensions[dimension]
+    stride = math.prod(topology.dimensions[:dimension])
+    best = _fastest_ports(topology, index, np.arange(size) * stride)
+    if best is None:
+        return None
+    like_up, like_down = (_like(topology, link) for link in best)
+    npu = np.arange(npus)
+    first = npu - npu // stride % size * stride  # of the line
+    up, down = np.full((2, npus), -1)
+    out = np.flatnonzero((topology.src < npus) & (topology.dst >= npus) & like_up)
+    out = out[np.argsort(topology.src[out], kind="stable")]
+    turn = np.arange(len(out)) - np.searchsorted(topology.src[out], topology.src[out])
+    for number in range(int(turn.max(initial=-1)) + 1):
+        # Lines that have no switch yet try the next one of their first NPU.
+        choice = np.full(npus, -1, dtype=np.int64)
+        choice[topology.src[out[turn == number]]] = topology.dst[out[turn == number]]
+        at = np.flatnonzero((up < 0) & (choice[first] >= 0))
+        there, back = index.between(at, choice[first[at]]), index.between(choice[first[at]], at)
+        fits = (there >= 0) & (back >= 0) & like_up[there] & like_down[back]
+        whole = np.bincount(first[at], fits, npus)[first[at]] == size
+        up[at[whole]], down[at[whole]] = there[whole], back[whole]
+    for missing in np.flatnonzero(up < 0)[:1].tolist():
+        raise NotAlikeError(
+            f"the line of NPU {missing} has no switch with links like those of NPU 0's, "
+            f"{topology.link_name(best[0])} and {topology.link_name(best[1])}"
+        )
+    return [up.astype(np.int32), down.astype(np.int32)]
+
+
+def _fastest_ports(topology: Topology, index: _Index, line: Numbers) -> tuple[int, int] | None:
+    """NPU 0's links to and from the switch of all of its line that is reached fastest."""
+    found = []
+    mine = np.flatnonzero((topology.src == 0) & (topology.dst >= topology.npus))
+    for switch in dict.fromkeys(topology.dst[mine].tolist()):
+        at = np.full(len(line), switch)
+        up, down = index.between(line, at), index.between(at, line)
+        if (up >= 0).all() and (down >= 0).all():
+            found.append((int(up[0]), int(down[0])))
+    speeds = topology.bandwidth, -topology.latency
+    slower = [[min(int(speed[link]) for link in pair) for speed in speeds] for pair in found]
+    return found[slower.index(max(slower))] if found else None
+
+
+def _like(topology: Topology, link: int) -> NDArray[np.bool_]:
+    """Links as fast as one."""
+    like: NDArray[np.bool_] = topology.bandwidth == topology.bandwidth[link]
+    like &= topology.latency == topology.latency[link]
+    return like
+
+
+class _Index:
+    """Finds links by their ends."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._nodes = topology.nodes
+        keys = topology.src * np.int64(topology.nodes) + topology.dst
+        self._order = np.argsort(keys)
+        self._keys = keys[self._order]
+
+    def between(self, src: NDArray[Any], dst: NDArray[Any]) -> Numbers:
+        """The link from each of `src` to each of `dst`; -1 where there is none, or several."""
+        wanted = src * np.int64(self._nodes) + dst
+        place = np.searchsorted(self._keys, wanted)
+        several = np.searchsorted(self._keys, wanted, side="right") - place
+        return np.where(several == 1, self._order[np.minimum(place, len(self._keys) - 1)], -1)

@@ -14,7 +14,7 @@ from weft import _core
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
-from weft.topology.translations import Translations
+from weft.topology.translations import Translations, translates_by_hops
 
 KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 # Bytes while a plan is made: of a chunk at an NPU, of a way out of it there, and of a row.
@@ -22,10 +22,10 @@ _BYTES_A_PLACE, _BYTES_A_WAY, _BYTES_A_ROW = 32, 24, 80
 
 
 def is_symmetric(topology: Topology, demands: Sequence[Collective]) -> bool:
-    """Whether one collective of all NPUs has all do the same, and the network declares symmetry."""
-    if len(demands) != 1 or not topology.translates or topology.npus < 2:
+    """Whether one collective of all NPUs has all do the same, and the network is symmetric."""
+    if len(demands) != 1 or topology.npus < 2:
         return False
-    return all_do_the_same(demands[0], range(topology.npus))
+    return all_do_the_same(demands[0], range(topology.npus)) and translates_by_hops(topology)
 
 
 def all_do_the_same(demand: Collective, npus: Iterable[int]) -> bool:
@@ -99,6 +99,11 @@ class Job:
         over which every chunk must get to each part of the network that they join.
         """
         hold, duration = self.resources(chunk_bytes, chunk_bytes)
+        if self.moves.topology.copying:
+            _, first = np.unique(self.moves.resource, return_index=True)
+            hold = self.moves.arrivals(self.cost, chunk_bytes)[first]
+        if not self.moves.complete:
+            return self._carried_by_all(hold, duration)
         of_dimension = np.zeros(len(hold), dtype=np.int64)
         of_dimension[self.moves.resource] = self.moves.dimension
         groups = [np.flatnonzero(of_dimension == one) for one in np.unique(of_dimension)]
@@ -118,6 +123,11 @@ class Job:
             rows = (parts - 1) * self.pieces * times
             least = max(least, _carried(rows, hold[joining], duration[joining]))
         return least
+
+    def _carried_by_all(self, hold: NDArray[np.int64], duration: NDArray[np.int64]) -> int:
+        """The same if there are other ways too: all that an NPU sends leaves it over its links."""
+        times = 2 if self.demand.kind == "all-reduce" else 1
+        return _carried((self.npus - 1) * self.pieces * times, hold, duration)
 
     @property
     def bytes_needed(self) -> int:

@@ -1,8 +1,9 @@
 """Networks by name: ``mesh:8x8``, ``ring:4*fc:8*switch:4``, ``leaf-spine:8x4x2``, ``h100:4``.
 
 A spec is a kind of the table `TOPOLOGIES` with its parameters, or a product of factors joined by
-``*``. Each factor is a kind and its sizes; the first dimension varies fastest. What its switches
-can do follows after commas: ``dgx2:2,multicast,buffer=1MiB``; ``plain`` takes away what they could.
+``*``. Each factor is a kind and its sizes; the first dimension varies fastest. After commas follow
+options of the kind, ``clos:8x4x4,up=4x2``, and what its switches can do:
+``dgx2:2,multicast,buffer=1MiB``; ``plain`` takes away what they could.
 
 To add a kind that is a product of wirings, add a row to `FACTORS`.
 """
@@ -78,7 +79,10 @@ for _kind in (*FACTORS, *FABRICS, *MACHINES):
 
 # What others call them, and what to write instead.
 ALSO_CALLED = {
-    "fat-tree": "leaf-spine:8x4x2 for leaves and spines, rails:8x4x2 for boxes with a leaf a rail",
+    "fattree": "fat-tree:8, leaf-spine:8x4x2 for two tiers, clos:8x4x4 for three of any size",
+    "spine-leaf": "leaf-spine:8x4x2",
+    "flattened-butterfly": "hyperx:4x4,p=4",
+    "gb200": "nvl72:2",
     "rail": "rails:8x4 for boxes with a leaf a rail, rails:8x4x2 with spines above",
     "clique": "fc:8",
     "star": "switch:16",
@@ -89,9 +93,8 @@ ALSO_CALLED = {
     "nvswitch": "switch:16, or a machine: dgx2, a100:2, h100:2",
 }
 for _same, _as in (
-    ("fattree", "fat-tree"),
-    ("clos", "fat-tree"),
-    ("spine-leaf", "fat-tree"),
+    ("folded-clos", "fattree"),
+    ("nvl", "gb200"),
     ("rail-optimized", "rail"),
     ("full-mesh", "clique"),
     ("fully-connected", "clique"),
@@ -123,7 +126,8 @@ def parse_topology(
     bandwidth
         B/s of the links: one value for all, or one per dimension. A hypercube is one
         dimension; a fabric has one for each level: local and global links of a dragonfly, NPUs
-        to leaves and leaves to spines, boxes before rails before spines. 50 GB/s if not given.
+        to leaves before leaves to spines before spines to cores, boxes before rails before
+        spines, NPUs to routers before links between routers. 50 GB/s if not given.
     latency
         ps of the links, likewise; 0.5 us if not given. A preset takes one value at most, which
         then holds for all its links.
@@ -132,20 +136,32 @@ def parse_topology(
     if not name:
         raise InputError("the topology is empty; write it like mesh:8x8")
     check_speeds(bandwidth, latency)
-    wires, *abilities = name.split(",")
-    topology = _wired(name, wires, bandwidth, latency)
-    return _with_abilities(topology, abilities) if abilities else topology
+    wires, *more = name.split(",")
+    known = _kind_of(name, wires.partition(":")[0].strip().lower()).options if more else ()
+    options = [text for text in more if _is_option(text, known)]
+    abilities = [text for text in more if text not in options]
+    topology = _wired(name, wires, options, bandwidth, latency)
+    return _with_abilities(topology, abilities, known) if abilities else topology
 
 
-def _wired(name: str, wires: str, bandwidth: Speeds, latency: Speeds) -> Topology:
-    """Nodes and links; `wires` is the spec without what switches can do."""
+def _is_option(text: str, known: Sequence[str]) -> bool:
+    word, equals, _ = text.partition("=")
+    return bool(equals) and word.strip().lower() in known
+
+
+def _wired(
+    name: str, wires: str, options: Sequence[str], bandwidth: Speeds, latency: Speeds
+) -> Topology:
+    """Nodes and links; `wires` is the spec without what follows after commas."""
     parts = []
     for text in wires.split("*"):
         word, colon, parameters = text.partition(":")
         parts.append((_kind_of(name, word.strip().lower()), parameters if colon else None))
     if len(parts) == 1:
-        return parts[0][0].network(name, parts[0][1], bandwidth, latency)
-    factors = [(kind, sizes) for kind, sizes in parts if isinstance(kind, Factor)]
+        only, sizes = parts[0]
+        given = ",".join([sizes or "", *options]) if options else sizes
+        return only.network(name, given, bandwidth, latency)
+    factors = [(kind, given) for kind, given in parts if isinstance(kind, Factor)]
     for kind, _ in parts:
         if not isinstance(kind, Factor):
             names = ", ".join(k for k, entry in TOPOLOGIES.items() if isinstance(entry, Factor))
@@ -166,8 +182,10 @@ def _kind_of(name: str, kind: str) -> Kind:
     return TOPOLOGIES.find(kind)
 
 
-def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
-    """The network with what all its switches can do, such as ``multicast``, ``buffer=64KiB``."""
+def _with_abilities(
+    topology: Topology, abilities: Sequence[str], options: Sequence[str]
+) -> Topology:
+    """The network with what all its switches can do: ``multicast``, ``buffer=64KiB``."""
     name = topology.name
     switches = range(topology.npus, topology.nodes)
     if not switches:
@@ -188,9 +206,15 @@ def _with_abilities(topology: Topology, abilities: Sequence[str]) -> Topology:
         else:
             raise InputError(
                 f"topology {quoted(name)}: {quoted(text.strip())} is nothing a switch can do; "
-                "write multicast, adding, plain or buffer=64KiB"
+                f"write multicast, adding, plain or buffer=64KiB{_or_options(options)}"
             )
     return topology
+
+
+def _or_options(options: Sequence[str]) -> str:
+    return f", or what the network takes: {', '.join(f'{name}=' for name in options)}" * bool(
+        options
+    )
 
 
 def check_speeds(bandwidth: Sequence[int] | None, latency: Sequence[int] | None) -> None:

@@ -53,6 +53,11 @@ class Kind(ABC):
                 "dots, dashes and underscores"
             )
 
+    @property
+    def options(self) -> Sequence[str]:
+        """What it takes behind a comma with an equals sign: ``up`` in ``clos:8x4x4,up=4x2``."""
+        return ()
+
     @abstractmethod
     def network(
         self, spec: str, parameters: str | None, bandwidth: Speeds, latency: Speeds
@@ -62,7 +67,7 @@ class Kind(ABC):
         Parameters
         ----------
         parameters
-            What follows the colon in it; None without a colon.
+            What follows the colon in it, with its options; None without a colon.
         bandwidth, latency
             B/s and ps of the links, where given: one for all, or as many as the kind takes.
         """

@@ -90,11 +90,23 @@ def _pairs(topology: Topology, link: str | Pair) -> list[Pair]:
 
 def links_between(topology: Topology, src: NDArray[Any], dst: NDArray[Any]) -> NDArray[np.int64]:
     """The link from each of `src` to each of `dst`; -1 where there is none."""
-    keys = topology.src.astype(np.int64) * topology.nodes + topology.dst
-    order = np.argsort(keys)
-    wanted = src.astype(np.int64) * topology.nodes + dst
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][place] == wanted, order[place], -1)
+    return LinkIndex(topology).between(src, dst)
+
+
+class LinkIndex:
+    """Finds the links of a network by their ends."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._nodes = topology.nodes
+        keys = topology.src.astype(np.int64) * topology.nodes + topology.dst
+        self._order = np.argsort(keys)
+        self._keys = keys[self._order]
+
+    def between(self, src: NDArray[Any], dst: NDArray[Any]) -> NDArray[np.int64]:
+        """The link from each of `src` to each of `dst`; -1 where there is none."""
+        wanted = src.astype(np.int64) * self._nodes + dst
+        place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[place] == wanted, self._order[place], -1)
 
 
 def reverse_links(topology: Topology) -> NDArray[np.int32] | None:

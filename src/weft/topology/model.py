@@ -23,6 +23,8 @@ from weft.values import Value, read_only
 if TYPE_CHECKING:
     import networkx
 
+    from weft.topology.symmetry import Symmetry
+
 _UNLIMITED = 2**63 - 1  # as in cpp/base/cost.h
 Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
@@ -64,8 +66,8 @@ class Topology(Value):
         `npus`. Empty if there is none. Failures do not change it: a removed NPU leaves a gap.
     translates
         Whether the grid translates onto itself: moving every NPU by the same number of places
-        along a dimension, modulo its size, maps links to links of the same speed, and NPUs
-        behind one switch to NPUs behind one switch. Builders declare it, synthesis may use it,
+        along a dimension, modulo its size, maps links to links of the same speed, if switches
+        move with their NPUs, whatever these can do. Builders declare it, synthesis may use it,
         the judge does not believe it.
     whole
         What the network was before failures, if it translated onto itself.
@@ -257,6 +259,20 @@ class Topology(Value):
         whole = None if self.whole is None else self.whole.plain
         return replace(self, copying=frozenset(), adding=frozenset(), whole=whole)
 
+    @cached_property
+    def shifts(self) -> bool:
+        """Whether it translates: see `translates`; if that is not declared, links are looked at."""
+        from weft.topology.symmetry import grid_shifts
+
+        return self.translates or grid_shifts(self)
+
+    @cached_property
+    def symmetry(self) -> Symmetry:
+        """How NPUs can be exchanged for each other: declared, or searched for."""
+        from weft.topology.symmetry import symmetry_of
+
+        return symmetry_of(self)
+
     def require_whole(self) -> Topology:
         """The network before failures; raises TopologyError if there is none."""
         if self.whole is None:
@@ -288,14 +304,11 @@ class Topology(Value):
         copies = self.copying if copying is None else frozenset(copying)
         adds = self.adding if adding is None else frozenset(adding)
         check_switches(self, limits, copies, adds)
-        # Switches with other buffers need not translate onto each other. What else they can do, no
-        # plan by translation uses.
         return replace(
             self,
             buffers=dict(sorted(limits.items())),
             copying=copies,
             adding=adds,
-            translates=self.translates and not limits,
             whole=None if limits else self.whole,
         )
 

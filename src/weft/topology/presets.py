@@ -63,25 +63,32 @@ class _Boxes:
         a, b, multiple = np.array(rows).T
         self.both_ways(self.first + a, self.first + b, bandwidth * multiple, us)
 
-    def network(self) -> Topology:
+    def network(self, *, translates: bool = False) -> Topology:
         network = Topology.from_links(
             "machine",
             self.npus,
             *np.concatenate(self._links, axis=1),
             switches=self.switches,
             dimensions=self.dimensions,
+            translates=translates,
         )
         able = range(self.npus, self.npus + self.able)
         return network.with_switches(copying=able, adding=able) if able else network
 
 
-def _of_boxes(build: Callable[[int], _Boxes]) -> Callable[[str], Topology]:
-    """A machine of as many boxes as its parameters ask for; 1 without any."""
+def _of_boxes(
+    build: Callable[[int], _Boxes], *, translates: Callable[[int], bool] = lambda _: False
+) -> Callable[[str], Topology]:
+    """A machine of as many boxes as its parameters ask for; 1 without any.
+
+    `translates`: whether so many of them do, as `Topology.translates` says.
+    """
 
     def built(sizes: str) -> Topology:
         if not re.fullmatch(r"0*[1-9][0-9]{0,8}|", sizes):
             raise InputError(f"{quoted(sizes)} is not a number of boxes")
-        return build(int(sizes or 1)).network()
+        boxes = int(sizes or 1)
+        return build(boxes).network(translates=translates(boxes))
 
     return built
 
@@ -159,6 +166,20 @@ def _h100(count: int) -> _Boxes:
     return net
 
 
+def _nvl72(count: int) -> _Boxes:
+    """72 GPUs on a switch, four a tray; one leaf per place in a tray, and one spine."""
+    joined, rails = count > 1, 4
+    net = _Boxes(count, 72, switches=count + (rails + 1 if joined else 0))
+    _box_switches(net, 72, 900 * GB_S)
+    if joined:
+        gpu = np.arange(net.npus)
+        leaves = net.npus + count + np.arange(rails)
+        net.both_ways(gpu, leaves[gpu % rails], 50 * GB_S, 1.3)
+        ports = net.npus // rails
+        net.both_ways(np.repeat(leaves, ports), leaves[-1] + 1, 50 * GB_S, 1.3)
+    return net
+
+
 def _mi250(count: int) -> _Boxes:
     """16 GCDs cabled directly; boxes joined by one fabric switch."""
     net = _Boxes(count, 16, switches=int(count > 1))
@@ -177,14 +198,33 @@ def _tpuv4(sizes: str) -> Topology:
     return product("it", dimensions, [50 * GB_S], [PS_PER_US])
 
 
+def _any(_boxes: int) -> bool:
+    return True
+
+
+def _one(boxes: int) -> bool:
+    return boxes == 1
+
+
 MACHINES = tuple(
     Builder(name=name, example=example, summary=summary, build=build, rank=30)
     for name, example, summary, build in (
         ("dgx1", "dgx1", "8 V100 with NVLink", _dgx1),
         ("ndv2", "ndv2:2", "boxes of 8 V100, as in Azure", _of_boxes(_ndv2)),
-        ("dgx2", "dgx2:2", "boxes of 16 V100 on a switch", _of_boxes(_dgx2)),
-        ("a100", "a100:2", "boxes of 8 A100 on a switch", _of_boxes(_a100)),
-        ("h100", "h100:4", "boxes of 8 H100 on a switch, a rail for each", _of_boxes(_h100)),
+        ("dgx2", "dgx2:2", "boxes of 16 V100 on a switch", _of_boxes(_dgx2, translates=_one)),
+        ("a100", "a100:2", "boxes of 8 A100 on a switch", _of_boxes(_a100, translates=_any)),
+        (
+            "h100",
+            "h100:4",
+            "boxes of 8 H100 on a switch, a rail for each",
+            _of_boxes(_h100, translates=_any),
+        ),
+        (
+            "nvl72",
+            "nvl72:2",
+            "racks of 72 GB200 GPUs on a switch, four rails",
+            _of_boxes(_nvl72, translates=_any),
+        ),
         ("mi250", "mi250:2", "boxes of 16 MI250 dies", _of_boxes(_mi250)),
         ("tpuv4", "tpuv4:4x4x4", "a 3D torus of TPU v4", _tpuv4),
     )

@@ -1,13 +1,15 @@
 """Networks that translate onto themselves: the hops out of one NPU, moved, are those of all.
 
-A hop out of NPU 0 (over one link, or up to a switch and down) is a *direction*; what it occupies
-is a *resource*. Over a link that is the direction itself: moved by every NPU it takes each link of
-its kind once. All directions behind one switch share the port to it. Rows that follow each other
-on every resource never collide, whatever they are moved by.
+A hop out of NPU 0 along a dimension of the grid (over one link, or up to a switch and down) is a
+*direction*; what it occupies is a *resource*. Over a link that is the direction itself: moved by
+every NPU it takes each link of its kind once. All directions behind one switch share the port to
+it. Rows that follow each other on every resource never collide, whatever they are moved by. Ways
+over several switches are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +19,8 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.cost import CostModel
 from weft.errors import InputError
-from weft.ragged import offsets_of
-from weft.topology.links import links_between
+from weft.ragged import earlier_equals, offsets_of
+from weft.topology.links import LinkIndex
 from weft.topology.model import Topology
 from weft.values import Value
 
@@ -30,7 +32,8 @@ Numbers = NDArray[np.int64]
 class Translations(Value):
     """The grid of a network with `Topology.translates`, and its directions.
 
-    Directions are in order of dimension and step, which is that of `shift`.
+    Directions are in order of dimension and step, which is that of `shift`. In each dimension
+    they are links, or lead through one switch to all others of the line: the fastest there is.
 
     Attributes
     ----------
@@ -57,15 +60,7 @@ class Translations(Value):
     @classmethod
     def of(cls, topology: Topology) -> Translations:
         """The directions of a network that translates onto itself."""
-        hops: list[tuple[int, int, list[int]]] = []  # where to, what is occupied, links
-        for link in np.flatnonzero(topology.src == 0).tolist():
-            end = int(topology.dst[link])
-            if end < topology.npus:
-                hops.append((end, link, [link]))
-                continue
-            downs = np.flatnonzero((topology.src == end) & (topology.dst != 0)).tolist()
-            hops += [(int(topology.dst[down]), link, [link, down]) for down in downs]
-        hops.sort()
+        hops = sorted(_hops(topology))  # where to, what is occupied, links
         shift = np.array([to for to, _, _ in hops], dtype=np.int64)
         _, resource = np.unique([held for _, held, _ in hops], return_inverse=True)
         strides = _strides(topology)
@@ -129,13 +124,47 @@ class Translations(Value):
 
         Switches that store chunks pass on small ones earlier than large ones.
         """
+        return np.maximum.reduceat(self._holds(cost, largest, smallest), self.offsets[:-1])
+
+    def arrivals(self, cost: CostModel, size: int) -> Numbers:
+        """How long after a chunk another of this size may follow on the last link of a direction.
+
+        That is all that counts where switches copy: what they send on need not come twice.
+        """
+        return self._holds(cost, size, size)[self.offsets[1:] - 1]
+
+    def _holds(self, cost: CostModel, largest: int, smallest: int) -> Numbers:
         _, begin, length = self._times(cost, largest)
         _, early, _ = self._times(cost, smallest)
-        return np.maximum.reduceat(begin + length - early, self.offsets[:-1])
+        return begin + length - early
 
     def _times(self, cost: CostModel, size: int) -> tuple[Numbers, Numbers, Numbers]:
         speeds = (self.topology.bandwidth[self.links], self.topology.latency[self.links])
         return _core.hop_times(cost.core, *speeds, self.offsets, size)
+
+    @property
+    def join(self) -> bool:
+        """Whether they lead from any NPU to any other, by ways that kernels know.
+
+        In each dimension to all others of the line, or one place on and back, as on a ring.
+        """
+        held = 0
+        for dimension, size in enumerate(self.topology.dimensions):
+            mine = self.dimension == dimension
+            steps = self.step[mine]
+            if size > 1 and len(steps) != size - 1 and set(steps.tolist()) != {1, size - 1}:
+                return False
+            held += len(np.unique(self.resource[mine]))
+        return held == len(np.unique(self.resource))  # none by several dimensions
+
+    @property
+    def complete(self) -> bool:
+        """Whether they are all the hops that there are."""
+        topology = self.topology
+        inner = (topology.src >= topology.npus) & (topology.dst >= topology.npus)
+        from_zero = np.flatnonzero(topology.src == 0)
+        held = set(self.links[self.offsets[:-1]].tolist())
+        return not inner.any() and held.issuperset(from_zero.tolist())
 
     def hop_links(self, src: Numbers, direction: Numbers) -> tuple[Numbers, Numbers]:
         """The first and the last link of each hop, which are the same where it is one link.
@@ -145,13 +174,14 @@ class Translations(Value):
         InputError
             The network does not translate onto itself, as a file may wrongly say.
         """
+        index = LinkIndex(self.topology)
         dst = self.moved(src, self.shift[direction])
         switched = np.diff(self.offsets) == 2
         first, last = np.full(len(src), -1), np.full(len(src), -1)
         single = ~switched[direction]
-        first[single] = last[single] = links_between(self.topology, src[single], dst[single])
+        first[single] = last[single] = index.between(src[single], dst[single])
         for dimension in np.unique(self.dimension[switched]).tolist():
-            up, down = self._ports(dimension)
+            up, down = self._ports(index, dimension)
             mine = (self.dimension[direction] == dimension) & ~single
             first[mine], last[mine] = up[src[mine]], down[dst[mine]]
         ends, begins = self.topology.dst, self.topology.src
@@ -164,23 +194,73 @@ class Translations(Value):
             )
         return first, last
 
-    def _ports(self, dimension: int) -> tuple[Numbers, Numbers]:
+    def _ports(self, index: LinkIndex, dimension: int) -> tuple[Numbers, Numbers]:
         """Each NPU's link to the switch of its line in a dimension, and the link back."""
-        topology = self.topology
+        topology, npu = self.topology, np.arange(self.topology.npus)
+        place = npu // _strides(topology)[dimension] % topology.dimensions[dimension]
+        head = npu - place * _strides(topology)[dimension]  # the first NPU of the line
+        one = int(np.flatnonzero((self.dimension == dimension) & (np.diff(self.offsets) == 2))[0])
+        like_up, like_down = (
+            _like(topology, int(link))
+            for link in self.links[self.offsets[one] : self.offsets[one + 1]]
+        )
         up, down = np.full(topology.npus, -1), np.full(topology.npus, -1)
-        lowest = np.full(topology.nodes, topology.npus, dtype=np.int64)
-        highest = np.full(topology.nodes, -1, dtype=np.int64)
-        out = np.flatnonzero(topology.src >= topology.npus)
-        np.minimum.at(lowest, topology.src[out], topology.dst[out])
-        np.maximum.at(highest, topology.src[out], topology.dst[out])
-        # The two ends of a line are as far apart as in no other dimension.
-        span = int(_strides(topology)[dimension]) * (topology.dimensions[dimension] - 1)
-        mine = highest - lowest == span
-        mine[: topology.npus] = False
-        into, out = np.flatnonzero(mine[topology.dst]), out[mine[topology.src[out]]]
-        up[topology.src[into]] = into
-        down[topology.dst[out]] = out
+        out = np.flatnonzero(like_up & (topology.src < topology.npus))
+        out = out[topology.dst[out] >= topology.npus]
+        out = out[np.argsort(topology.src[out], kind="stable")]
+        turn = earlier_equals(topology.src[out])
+        for number in range(int(turn.max(initial=-1)) + 1):
+            # Those whose line has no switch yet try the next one of its first NPU.
+            switch = np.full(topology.npus, -1)
+            switch[topology.src[out[turn == number]]] = topology.dst[out[turn == number]]
+            switch = np.where(up < 0, switch[head], -1)
+            there, back = index.between(npu, switch), index.between(switch, npu)
+            fits = (switch >= 0) & (there >= 0) & (back >= 0) & like_up[there] & like_down[back]
+            whole = np.bincount(head, fits, topology.npus) == topology.dimensions[dimension]
+            found = whole[head]
+            up[found], down[found] = there[found], back[found]
         return up, down
+
+
+def translates_by_hops(topology: Topology) -> bool:
+    """Whether all NPUs have the same hops, over a link or a switch, that lead everywhere."""
+    unlimited = not topology.buffers and not topology.removed
+    return unlimited and topology.shifts and Translations.of(topology).join
+
+
+def _hops(topology: Topology) -> Iterator[tuple[int, int, list[int]]]:
+    """Of each hop out of NPU 0 along a dimension: where to, what it occupies, its links."""
+    out = np.flatnonzero(topology.src == 0)
+    ends = topology.dst[out].tolist()
+    direct = {
+        end: link for end, link in zip(ends, out.tolist(), strict=True) if end < topology.npus
+    }
+    down = np.flatnonzero(topology.src >= topology.npus)
+    down = down[topology.dst[down] < topology.npus]
+    speeds = topology.bandwidth, -topology.latency
+    for stride, size in zip(_strides(topology).tolist(), topology.dimensions, strict=True):
+        line = range(stride, stride * size, stride)
+        if any(end in direct for end in line):
+            yield from ((end, direct[end], [direct[end]]) for end in line if end in direct)
+            continue
+        ways = []
+        for switch, link in zip(ends, out.tolist(), strict=True):
+            mine = down[topology.src[down] == switch] if switch >= topology.npus else down[:0]
+            back = dict(zip(topology.dst[mine].tolist(), mine.tolist(), strict=True))
+            if line and all(end in back for end in line):
+                ways.append([(end, link, [link, back[end]]) for end in line])
+        yield from max(
+            ways,
+            key=lambda way: [min(int(column[link]) for link in way[0][2]) for column in speeds],
+            default=[],
+        )
+
+
+def _like(topology: Topology, link: int) -> NDArray[np.bool_]:
+    """Links as fast as one."""
+    like: NDArray[np.bool_] = topology.bandwidth == topology.bandwidth[link]
+    like &= topology.latency == topology.latency[link]
+    return like
 
 
 def _strides(topology: Topology) -> Numbers:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.algorithm import Algorithm, Routes, UnnamedFile
+from weft.algorithm import Algorithm, Routes, SymmetricRows, UnnamedFile
 from weft.documents import check_replaces_file, give_name, link_target, naming, new_descriptor
 from weft.errors import InputError
 from weft.formats.format import FORMATS, Format
@@ -80,7 +80,7 @@ def write(algorithm: Algorithm, path: Path) -> None:
         rows=rows.kind,
         numbers=numbers,
         arrays=entries,
-        translates=algorithm.topology is not None and algorithm.topology.translates,
+        translates=algorithm.topology is not None and _translates(algorithm, algorithm.topology),
         whole=None if whole is None else network_of(whole),
         **fields,
     )
@@ -171,9 +171,14 @@ def _topology(
     return replace(topology, whole=whole)
 
 
+def _translates(algorithm: Algorithm, topology: Topology) -> bool:
+    """Whether the network says so, or the rows mean nothing if it does not."""
+    return topology.translates or isinstance(algorithm.rows, SymmetricRows)
+
+
 def _translating(topology: Topology) -> Topology:
     """The same network with the claim that it translates onto itself; the judge does not trust."""
-    if not topology.dimensions or topology.removed or topology.buffers:
+    if not topology.dimensions or topology.removed:
         raise InputError("a network that is said to translate onto itself cannot do so")
     return replace(topology, translates=True)
 
