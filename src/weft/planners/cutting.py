@@ -78,16 +78,16 @@ class Cutting:
                 yield numbers.reshape(demand.ranks, -1)[rank, first:end]
             first = end
 
-    def largest(self, demand: Collective) -> Iterator[int]:
-        """Bytes of the largest chunk of each part, at least 1; `demand` is not cut yet."""
+    def sizes(self, demand: Collective) -> Iterator[tuple[int, int]]:
+        """Bytes of the smallest and the largest chunk of each part; `demand` is not cut yet."""
         if demand.kind != "all-reduce" or not self.free:
-            whole = max(self.demand(demand).largest_chunk, 1)
-            yield from (whole for _ in self.mix)
+            whole = self.demand(demand)
+            yield from ((whole.smallest_chunk, whole.largest_chunk) for _ in self.mix)
             return
         sizes, first = self._bytes(demand), 0
         for lane, pieces in zip(self.mix, self.pieces, strict=True):
             end = first + lane.shares * pieces
-            yield max(int(sizes[first:end].max()), 1)
+            yield int(sizes[first:end].min()), int(sizes[first:end].max())
             first = end
 
     def _bytes(self, demand: Collective) -> Numbers:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm
+from weft.algorithm import Algorithm, LevelRows, Timing
 from weft.engine import placed
 from weft.errors import InputError
 from weft.planners.composition import Part, Step
@@ -29,6 +29,7 @@ from weft.planners.planner import Planner, add
 from weft.planners.problem import ROUNDED, Problem
 from weft.planners.schedule import Schedule
 from weft.planners.sends import Sends, in_steps
+from weft.planners.terraces import TerracedScene, terraced
 from weft.units import NEVER
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter")
@@ -47,6 +48,9 @@ _TRUE = 1.005
 _MANY, _MOST_MIXED, _CLOSE = 32, 512, 1.01
 _LOST = 0.1  # of the time in which links are shared
 _HARDLY = 1.0002
+_MOST_MOVES, _MOVES_A_ROW = 1 << 20, 1 / 8  # of one NPU, where all do the same
+# NPUs whose rows are listed even so: exact times gain a little, and more where links are shared.
+_MOST_LISTED, _MOST_SHARING = 128, 512
 _WORTH = 1.002  # more pieces, and more parts, must gain at least this much
 
 
@@ -61,8 +65,13 @@ class ByLevel(Planner):
 
     def fits(self, problem: Problem) -> str | None:
         kinds = problem.kinds
-        if len(kinds) > 1 or not kinds <= set(KINDS) or not _are_alike(problem):
-            return f"plans {', '.join(KINDS)}, of one group or of several alike"
+        if len(kinds) > 1 or not kinds <= {*KINDS, "all-to-all"} or not _are_alike(problem):
+            return f"plans {', '.join(KINDS)} and all-to-all, of one group or of several alike"
+        if _alike(problem) is not None:
+            full = problem.demand.smallest_chunk > 0 or kinds == {"all-reduce"}
+            return None if full else "plans chunks that are not empty"
+        if kinds == {"all-to-all"}:
+            return "plans all-to-all among NPUs that all see the same switches"
         if problem.topology.buffers and problem.cost.switching == "store-and-forward":
             return "plans switches that can hold any chunk"
         if sum(demand.ranks**2 for demand in problem.demands) > _MOST_ROWS:
@@ -91,7 +100,8 @@ class ByLevel(Planner):
 
     def plan(self, problem: Problem) -> Algorithm:
         reverse = problem.topology.reverse_links
-        if problem.demand.kind != "reduce-scatter" or reverse is None:
+        sums = problem.demand.kind == "reduce-scatter"
+        if not sums or reverse is None or _alike(problem) is not None:
             return _planned(problem)
         # The same run backwards: so both take the same time.
         gathers = [replace(demand, kind="all-gather") for demand in problem.demands]
@@ -106,10 +116,22 @@ class ByLevel(Planner):
 
 
 def _planned(problem: Problem) -> Algorithm:
+    if (alike := _alike(problem)) is not None:
+        return _Compact(problem, alike).run()
     seen = scene(problem)
     if seen is None:
         raise InputError("method by-level plans groups that have levels; use auto")
     return _Search(problem, seen).run()
+
+
+def _alike(problem: Problem) -> TerracedScene | None:
+    """What all NPUs see, where they see the same and are many."""
+    ranks = sum(demand.ranks for demand in problem.demands)
+    if ranks <= _MOST_LISTED and problem.kinds <= set(KINDS):
+        return None
+    found = terraced(problem)
+    few = found is not None and found.is_shared and ranks <= _MOST_SHARING
+    return None if few and problem.kinds <= set(KINDS) else found
 
 
 def _are_alike(problem: Problem) -> bool:
@@ -148,7 +170,10 @@ class _Search:
 
     @property
     def ways(self) -> dict[str, bool]:
-        return {"sums": self.kind != "all-gather", "copies": self.kind != "reduce-scatter"}
+        return {
+            "sums": self.kind in ("all-reduce", "reduce-scatter"),
+            "copies": self.kind in ("all-reduce", "all-gather"),
+        }
 
     @property
     def free(self) -> bool:
@@ -159,6 +184,11 @@ class _Search:
         """How many parts there may be: each needs chunks of its own."""
         return NEVER if self.free else self.problem.demand.chunks_per_share
 
+    @property
+    def looks(self) -> int:
+        """How many mixes are looked at."""
+        return _LOOKS
+
     def run(self) -> Algorithm:
         """Parts alone first; then ever more parts beside each other; then more pieces."""
         self.problem.say("composing levels")
@@ -168,7 +198,7 @@ class _Search:
         mixes += (mix for mix in turned if len(mix) <= self.most_parts)
         mixes.sort(key=self._estimate)
         hope = self._estimate(mixes[0]) * _HOPE
-        mixes = [mix for mix in mixes[:_LOOKS] if self._estimate(mix) <= hope]
+        mixes = [mix for mix in mixes[: self.looks] if self._estimate(mix) <= hope]
         mixes.sort(key=self._look)
         # What goes well beside others: what is good alone, is over soon, or uses other links.
         mates = [mix[0] for mix in mixes if len(mix) == 1][:_MATES]
@@ -226,7 +256,8 @@ class _Search:
             )
 
     def _lane(self, frame: Frame, steps: Iterable[Step]) -> Lane:
-        return Lane.of(frame, Part(tuple(steps)), self.scene.rate, both=self.kind == "all-reduce")
+        both, exchange = self.kind == "all-reduce", self.kind == "all-to-all"
+        return Lane.of(frame, Part(tuple(steps)), self.scene.rate, both=both, exchange=exchange)
 
     def _work(self, lane: Lane) -> float:
         """How many seconds links are held, and latencies."""
@@ -303,9 +334,9 @@ class _Search:
         self, cutting: Cutting, rule: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         lanes = [
-            self.scene.lane(lane.frame, lane.part, pieces, size, **self.ways)
-            for lane, pieces, size in zip(
-                cutting.mix, cutting.pieces, cutting.largest(self.problem.demand), strict=True
+            self.scene.lane(lane.frame, lane.part, pieces, max(largest, 1), **self.ways)
+            for lane, pieces, (_, largest) in zip(
+                cutting.mix, cutting.pieces, cutting.sizes(self.problem.demand), strict=True
             )
         ]
         return _core.compose(lanes, len(self.scene.rate), rule, self.problem.progress)
@@ -363,6 +394,94 @@ class _Search:
         rows, steps = in_steps(ByLevel.name, demands, sends)
         earliest = np.zeros_like(steps) if early else steps // 2
         return placed(rows, problem.topology, problem.cost, earliest)
+
+
+@dataclass
+class _Compact(_Search):
+    """The same where all NPUs see the same: what is found are moves, and no rows are listed."""
+
+    scene: TerracedScene
+
+    @property
+    def looks(self) -> int:
+        return max(1, min(_LOOKS, _MOST_MOVES // (2 * self.problem.demand.ranks)))
+
+    def _lanes(self, frame: Frame) -> Iterator[Lane]:
+        """Those whose shares all have bytes."""
+        units = self.size // self.problem.demand.alignment
+        if not self.free:
+            units = self.problem.demand.ranks
+        return (lane for lane in super()._lanes(frame) if lane.shares <= units)
+
+    def _turned(self, frame: Frame) -> Iterator[Mix]:
+        units = self.size // self.problem.demand.alignment
+        for mix in super()._turned(frame):
+            if all(lane.shares * len(mix) <= units for lane in mix):
+                yield mix
+
+    def _look(self, mix: Mix) -> int:
+        """By both rules, where that is cheap."""
+        rules = _RULES if self.looks == _LOOKS else _RULES[:1]
+        return min(self._time(self._cut(mix, _FEW_ROWS), rule) for rule in rules)
+
+    def _cut(self, mix: Mix, rows: int) -> Cutting:
+        """In so many pieces that one NPU sends so much less than all do where rows are listed."""
+        if not self.free:
+            return Cutting.of(self.problem.demand, mix, None)
+        ranks = self.problem.demand.ranks
+        moves = sum(lane.part.rows(lane.frame.sizes) for lane in mix) // ranks
+        wanted = max(rows * _MOVES_A_ROW, moves)
+        return Cutting.of(self.problem.demand, mix, min(wanted, _MOST_MOVES) * ranks)
+
+    def _time(self, cutting: Cutting, rule: int) -> int:
+        """Only chunks that all have bytes will do."""
+        key = cutting, rule
+        if key not in self.seen:
+            self.problem.progress.check()
+            empty = any(smallest == 0 for smallest, _ in cutting.sizes(self.problem.demand))
+            self.seen[key] = NEVER if empty else self._composed(cutting, rule)[2]
+        return self.seen[key]
+
+    def _composed(
+        self, cutting: Cutting, rule: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        sizes = cutting.sizes(self.problem.demand)
+        parts = [
+            (lane.frame, lane.part, pieces, size)
+            for lane, pieces, size in zip(cutting.mix, cutting.pieces, sizes, strict=True)
+        ]
+        lanes = self.scene.lanes(parts, **self.ways, exchange=self.kind == "all-to-all")
+        return _core.compose(lanes, len(self.scene.rate), rule, self.problem.progress)
+
+    def _best(self) -> Algorithm:
+        best = min(self.seen, key=lambda key: self.seen[key])
+        return self._made(*self._coarser(*best))
+
+    def _made(self, cutting: Cutting, rule: int, *, early: bool = False) -> Algorithm:  # noqa: ARG002
+        problem, scene = self.problem, self.scene
+        _, start, _ = self._composed(cutting, rule)
+        whole = len(cutting.mix) == 1 and cutting.mix[0].shares == problem.demand.ranks
+        demands = [
+            replace(demand, chunks_per_share=cutting.pieces[0])
+            if whole and cutting.free
+            else cutting.demand(demand)
+            for demand in problem.demands
+        ]
+        parts = tuple(
+            scene.part(lane.frame, lane.part, pieces)
+            for lane, pieces in zip(cutting.mix, cutting.pieces, strict=True)
+        )
+        rows = LevelRows(
+            scene.grid.sizes,
+            scene.grid.npus,
+            tuple(climb.ladder for climb in scene.climbs),
+            parts,
+            start,
+            exchange=self.kind == "all-to-all",
+            **self.ways,
+        )
+        timing = Timing(problem.topology, problem.cost)
+        return Algorithm(tuple(demands), rows, timing, {"method": ByLevel.name})
 
 
 add(ByLevel())
