@@ -7,7 +7,6 @@ away along some dimensions. So a plan takes as much memory as one NPU's part in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,19 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from weft import _core
+from weft.algorithm.level_table import LevelTable, ListedMoves, in_order
 from weft.algorithm.rows import CompactRows
-from weft.algorithm.transfers import Buffer, Routes, Transfers, place
-from weft.errors import InputError
+from weft.algorithm.transfers import Routes, Transfers
 from weft.topology.grid import moved
-from weft.topology.ladders import Climb, Ladder
+from weft.topology.ladders import Ladder
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
-    from weft.collective import Collective
 
 Numbers = NDArray[np.int64]
-_MOST_ROUTES = 2**31 - 1
 
 
 class LevelStep(NamedTuple):
@@ -76,25 +72,6 @@ class Stage:
     @property
     def moves(self) -> slice:
         return slice(self.first, self.first + math.prod(self.shape))
-
-
-class _Moves(NamedTuple):
-    """Some moves, by place in the grid: how far they go, and where what they carry belongs.
-
-    Attributes
-    ----------
-    by
-        Where a move leads from place 0.
-    origin
-        In an All-to-All: where its message has come from, seen from the sender's place.
-    share
-        Where its share, or its message, belongs, seen from there.
-    """
-
-    by: Numbers
-    origin: Numbers
-    share: Numbers
-    piece: Numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,13 +128,13 @@ class LevelRows(CompactRows):
             forward = [(i, False) for i in range(count) if self.sums or self.exchange]
             back = [(i, True) for i in reversed(range(count)) if part.steps[i].scatter]
             for step, is_back in forward + back * (self.copies and not self.exchange):
-                others = math.prod(self.size(one) for one in self._others(part, step))
+                others = math.prod(self.size(one) for one in self.others(part, step))
                 shape = (self.size(part.steps[step]) - 1, others, part.pieces)
                 found.append(Stage(number, step, is_back, first, shape))
                 first += math.prod(shape)
         return found
 
-    def _others(self, part: LevelPart, step: int) -> list[LevelStep]:
+    def others(self, part: LevelPart, step: int) -> list[LevelStep]:
         """The steps that the second axis of a stage is about."""
         if self.exchange:
             return [one for i, one in enumerate(part.steps) if i != step]
@@ -175,322 +152,41 @@ class LevelRows(CompactRows):
         return {"form": "moves of all NPUs at once", "own_rows": len(self.start)}
 
     def time(self, algorithm: Algorithm) -> int:
-        lay = _Layout(algorithm, self)
+        table = LevelTable(algorithm, self)
         latest = 0
         # Those that may be the last, by the longest of their chunks; then exactly.
-        ends = [lay.latest(stage) for stage in self.stages]
+        ends = [table.latest(stage) for stage in self.stages]
         for stage, end in zip(self.stages, ends, strict=True):
             for move in np.argsort(-end, kind="stable").tolist():
                 if end[move] <= latest:
                     break
-                rows = lay.rows(stage, np.array([move]), np.arange(len(self.npus)))
+                rows = table.rows(stage, np.array([move]), np.arange(len(self.npus)))
                 latest = max(latest, int(rows.end.max()))
         return latest
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:
-        lay, here = _Layout(algorithm, self), np.flatnonzero(self.npus == npu)
-        found = list[_Rows | None]()
+        table, here = LevelTable(algorithm, self), np.flatnonzero(self.npus == npu)
+        found = list[ListedMoves | None]()
         for stage in self.stages:
             moves = np.arange(math.prod(stage.shape))
-            by = lay.moves(stage, moves).by
-            sent = lay.rows(stage, moves, here)
-            got = lay.rows(stage, moves, moved(self.sizes, here, by, sign=-1), paired=True)
-            found += [sent, got, lay.copies(stage, here)]
-        return _ordered([rows for rows in found if rows is not None])
+            by = table.moves(stage, moves).by
+            sent = table.rows(stage, moves, here)
+            got = table.rows(stage, moves, moved(self.sizes, here, by, sign=-1), paired=True)
+            found += [sent, got, table.copies(stage, here)]
+        return in_order([rows for rows in found if rows is not None])
 
     def near(self, algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers:
-        lay, route = _Layout(algorithm, self), rows.require_times().route
+        table, route = LevelTable(algorithm, self), rows.require_times().route
         here = int(np.flatnonzero(self.npus == npu)[0])
-        switch = [int(climb.switch[0, here]) for climb in lay.climbs]
-        firsts = np.array(list(lay._levels.values())) * len(self.npus)
+        switch = [int(climb.switch[0, here]) for climb in table.climbs]
+        firsts = np.array(list(table.ways.values())) * len(self.npus)
         level = np.searchsorted(firsts, route, side="right") - 1
-        return np.array([switch[ladder] for _, ladder in lay._levels])[level]
+        return np.array([switch[ladder] for _, ladder in table.ways])[level]
 
     def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
-        lay, everywhere = _Layout(algorithm, self), np.arange(len(self.npus))
-        found = list[_Rows | None]()
+        table, everywhere = LevelTable(algorithm, self), np.arange(len(self.npus))
+        found = list[ListedMoves | None]()
         for stage in self.stages:
-            found.append(lay.rows(stage, np.arange(math.prod(stage.shape)), everywhere))
-            found.append(lay.copies(stage, everywhere))
-        return _ordered([rows for rows in found if rows is not None]), lay.routes()
-
-
-class _Rows(NamedTuple):
-    """Rows of a table, before they are put in order."""
-
-    chunk: Numbers
-    src: NDArray[np.int32]
-    dst: NDArray[np.int32]
-    reduce: bool
-    route: Numbers
-    start: Numbers
-    end: Numbers
-    read: Numbers
-    write: Numbers
-
-
-def _ordered(parts: Sequence[_Rows]) -> Transfers:
-    """All rows by their starts; what an NPU copies in its own memory comes before it is sent."""
-    adds = np.repeat([rows.reduce for rows in parts], [len(rows.chunk) for rows in parts])
-    names = ("chunk", "src", "dst", "route", "start", "end", "read", "write")
-    column = {name: np.concatenate([getattr(rows, name) for rows in parts]) for name in names}
-    order = np.lexsort((column["src"] != column["dst"], column["start"]))
-    column = {name: values[order] for name, values in column.items()}
-    short = {name: column[name].astype(np.int32) for name in names if name not in ("start", "end")}
-    apart = any(not np.array_equal(column[name], column["chunk"]) for name in ("read", "write"))
-    return Transfers(
-        short["chunk"],
-        short["src"],
-        short["dst"],
-        adds[order],
-        short["route"],
-        column["start"],
-        column["end"],
-        short["read"] if apart else None,
-        short["write"] if apart else None,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Layout:
-    """Level rows with what they mean nothing without."""
-
-    algorithm: Algorithm
-    levels: LevelRows
-
-    @cached_property
-    def climbs(self) -> list[Climb]:
-        topology = self.algorithm.require_timing().topology
-        return [Climb(topology, self.levels.sizes, ladder) for ladder in self.levels.ladders]
-
-    @property
-    def demand(self) -> Collective:
-        return self.algorithm.demands[0]
-
-    def moves(self, stage: Stage, which: Numbers) -> _Moves:
-        """Some moves of a stage, by their number in it."""
-        levels, part = self.levels, self.levels.parts[stage.part]
-        step = part.steps[stage.step]
-        rest, piece = np.divmod(which, part.pieces)
-        distance, rest = np.divmod(rest, stage.shape[1])
-        along = self._away(step, distance + 1)
-        origin, later = np.zeros_like(which), np.zeros_like(which)
-        for number, one in enumerate(part.steps):
-            if number == stage.step or one not in levels._others(part, stage.step):
-                continue
-            rest, index = np.divmod(rest, levels.size(one))
-            if number < stage.step:
-                origin += self._away(one, index)
-            else:
-                later += self._away(one, index)
-        still = np.zeros_like(along)
-        by = moved(levels.sizes, still, along, sign=-1) if stage.back else along
-        scattered = step.scatter and not stage.back
-        return _Moves(by, origin, later + (along if scattered or levels.exchange else 0), piece)
-
-    def _away(self, step: LevelStep, index: Numbers) -> Numbers:
-        """Where a distance along a step's level leads from place 0."""
-        total, sizes = np.zeros_like(index), self.levels.sizes
-        for dimension in step.dimensions:
-            index, along = np.divmod(index, sizes[dimension])
-            total += along * math.prod(sizes[:dimension])
-        return total
-
-    def latest(self, stage: Stage) -> Numbers:
-        """When each move of a stage ends at the latest."""
-        levels = self.levels
-        by = self.moves(stage, np.arange(math.prod(stage.shape))).by
-        step = levels.parts[stage.part].steps[stage.step]
-        climb, end = self.climbs[step.ladder], levels.start[stage.moves].copy()
-        tops = climb.top(by)
-        _check_tops(tops)
-        longest = self.sizes_of(stage.part)[1]
-        for top in np.unique(tops).tolist():
-            wait = self.wait(climb, stage.part, top) * int(climb.ladder.turn[top].max())
-            takes = self._takes(climb, top, np.array([longest]))
-            end[tops == top] += wait + int(takes[0])
-        return end
-
-    def rows(self, stage: Stage, which: Numbers, at: Numbers, *, paired: bool = False) -> _Rows:
-        """Rows of some moves, each from all these places; `paired`: from one of them each."""
-        levels, step = self.levels, self.levels.parts[stage.part].steps[stage.step]
-        moves = self.moves(stage, which)
-        if not paired:
-            moves = _Moves(*(np.repeat(column, len(at)) for column in moves))
-            which, at = np.repeat(which, len(at)), np.tile(at, len(which))
-        climb = self.climbs[step.ladder]
-        tops, start = climb.top(moves.by), levels.start[stage.moves][which]
-        _check_tops(tops)
-        origin = moved(levels.sizes, at, moves.origin, sign=-1)
-        chunk, size = self._chunks(stage.part, origin, moved(levels.sizes, at, moves.share), moves)
-        end = np.empty_like(start)
-        start = start.copy()
-        for top in np.unique(tops).tolist():
-            mine = tops == top
-            wait = self.wait(climb, stage.part, top)
-            start[mine] += climb.ladder.turn[top][at[mine]] * np.int64(wait)
-            end[mine] = start[mine] + self._takes(climb, top, size[mine])
-        to = moved(levels.sizes, at, moves.by)
-        adds = not stage.back and not levels.exchange
-        read = chunk
-        if adds and not step.scatter:
-            read = chunk + self._kept(stage)
-        route = self._route(step, moves.by, at)
-        return _Rows(chunk, levels.npus[at], levels.npus[to], adds, route, start, end, read, chunk)
-
-    def copies(self, stage: Stage, at: Numbers) -> _Rows | None:
-        """What places keep apart before they send it in one shot."""
-        step = self.levels.parts[stage.part].steps[stage.step]
-        if step.scatter or self.levels.exchange:
-            return None
-        count = math.prod(stage.shape[1:])
-        when = self.levels.start[stage.moves].reshape(-1, count).min(axis=0)
-        moves = _Moves(*(np.repeat(c, len(at)) for c in self.moves(stage, np.arange(count))))
-        here = np.tile(at, count)
-        share = moved(self.levels.sizes, here, moves.share)
-        chunk, _ = self._chunks(stage.part, here, share, moves)
-        npu, start = self.levels.npus[here], np.repeat(when, len(at))
-        route = np.full_like(chunk, self._ways * len(self.levels.npus))
-        return _Rows(chunk, npu, npu, False, route, start, start, chunk, chunk + self._kept(stage))
-
-    def _kept(self, stage: Stage) -> int:
-        """What makes a chunk's number that of the place where a copy of it is kept."""
-        steps = self.levels.parts[stage.part].steps[: stage.step]
-        slots = sum(len(demand.chunks) for demand in self.algorithm.demands)
-        return place(Buffer.SCRATCH, sum(not step.scatter for step in steps) * slots)
-
-    def _chunks(
-        self, part: int, origin: Numbers, share: Numbers, moves: _Moves
-    ) -> tuple[Numbers, Numbers]:
-        """Numbers and bytes of chunks: of shares that belong to places, or from place to place."""
-        levels, demand = self.levels, self.demand
-        group, rank = self._ranks
-        first = sum(one.pieces for one in levels.parts[:part])
-        if demand.parts is not None:
-            chunk = self._first_chunk(part) + self._share(part, share) * levels.parts[part].pieces
-            chunk += moves.piece
-            return chunk + group[share] * len(demand.chunks), demand.chunks.bytes[chunk]
-        piece = rank[share] * demand.chunks_per_share + first + moves.piece
-        size = demand.piece_bytes[piece]
-        if levels.exchange:
-            piece = piece + rank[origin] * (demand.ranks * demand.chunks_per_share)
-        return piece + group[share] * demand.chunk_count, size
-
-    def _share(self, part: int, at: Numbers) -> Numbers:
-        """Numbers of shares of a part by the places to which they belong."""
-        sizes, total, stride = self.levels.sizes, np.zeros_like(at), 1
-        for step in self.levels.parts[part].steps:
-            for dimension in step.dimensions if step.scatter else ():
-                along = at // math.prod(sizes[:dimension]) % sizes[dimension]
-                total, stride = total + along * stride, stride * sizes[dimension]
-        return total
-
-    def _first_chunk(self, part: int) -> int:
-        """The number of the first chunk of a part, where the buffer is not cut in shares."""
-        return sum(self._chunk_count(one) for one in self.levels.parts[:part])
-
-    def _chunk_count(self, part: LevelPart) -> int:
-        return part.pieces * math.prod(self.levels.size(s) for s in part.steps if s.scatter)
-
-    @cached_property
-    def _ranks(self) -> tuple[Numbers, Numbers]:
-        """The group of each place, and its rank there."""
-        npus = self.levels.npus
-        known = np.zeros((2, int(npus.max()) + 1), dtype=np.int64)
-        for number, demand in enumerate(self.algorithm.demands):
-            members = np.array(demand.group)
-            known[:, members] = np.stack([np.full_like(members, number), np.arange(len(members))])
-        return known[0, npus], known[1, npus]
-
-    def sizes_of(self, part: int) -> tuple[int, int]:
-        """Bytes of the smallest and the largest chunk of a part."""
-        demand, levels = self.demand, self.levels
-        if demand.parts is not None:
-            first = self._first_chunk(part)
-            sizes = demand.chunks.bytes[first : first + self._chunk_count(levels.parts[part])]
-        else:
-            first = sum(one.pieces for one in levels.parts[:part])
-            pieces = demand.piece_bytes.reshape(-1, demand.chunks_per_share)
-            sizes = pieces[:, first : first + levels.parts[part].pieces]
-        return int(sizes.min()), int(sizes.max())
-
-    def wait(self, climb: Climb, part: int, top: int) -> int:
-        """How long each turn on shared links takes: as long as one of them may be held."""
-        return turn_time(climb, self.algorithm.require_timing().cost.core, self.sizes_of(part), top)
-
-    def _takes(self, climb: Climb, top: int, size: Numbers) -> Numbers:
-        """How long chunks of these sizes are on their way."""
-        cost, sizes = self.algorithm.require_timing().cost.core, np.unique(size)
-        takes = [hop_times(climb, cost, int(one), top)[0] for one in sizes]
-        return np.array(takes, dtype=np.int64)[np.searchsorted(sizes, size)]
-
-    @cached_property
-    def _levels(self) -> dict[tuple[tuple[int, ...], int], int]:
-        """The first way of each level and ladder: there is one for every distance."""
-        found, first = dict[tuple[tuple[int, ...], int], int](), 0
-        for part in self.levels.parts:
-            for step in part.steps:
-                if (step.dimensions, step.ladder) not in found:
-                    found[step.dimensions, step.ladder] = first
-                    first += self.levels.size(step) - 1
-        return found
-
-    @property
-    def _ways(self) -> int:
-        return sum(
-            math.prod(self.levels.sizes[dimension] for dimension in dimensions) - 1
-            for dimensions, _ in self._levels
-        )
-
-    def _route(self, step: LevelStep, by: Numbers, at: Numbers) -> Numbers:
-        """Numbers of routes, way by way; those within an NPU's memory come last."""
-        if self._ways * len(self.levels.npus) > _MOST_ROUTES:
-            raise InputError(f"there are more than {_MOST_ROUTES:,} routes, too many to list")
-        index, stride = np.zeros_like(by), 1
-        for dimension in step.dimensions:
-            size = self.levels.sizes[dimension]
-            index += by // math.prod(self.levels.sizes[:dimension]) % size * stride
-            stride *= size
-        way = self._levels[step.dimensions, step.ladder] + index - 1
-        return way * len(self.levels.npus) + at
-
-    def routes(self) -> Routes:
-        """All routes, as `_route` numbers them."""
-        lengths, links = [np.zeros(1, dtype=np.int64)], []
-        everywhere = np.arange(len(self.levels.npus))
-        for by, climb in self._all_ways():
-            top = int(climb.top(np.array([by]))[0])
-            crossed = climb.links(everywhere, np.array([by]), top)
-            lengths.append(np.full(len(everywhere), crossed.shape[1], dtype=np.int64))
-            links.append(crossed.reshape(-1))
-        lengths.append(np.zeros(1, dtype=np.int64))
-        return Routes(np.cumsum(np.concatenate(lengths)), np.concatenate(links).astype(np.int32))
-
-    def _all_ways(self) -> Iterator[tuple[int, Climb]]:
-        for dimensions, ladder in self._levels:
-            step = LevelStep(dimensions, scatter=True, ladder=ladder)
-            away = self._away(step, np.arange(1, self.levels.size(step)))
-            yield from ((by, self.climbs[ladder]) for by in away.tolist())
-
-
-def _check_tops(tops: Numbers) -> None:
-    if (tops < 0).any():
-        raise InputError("no ladder leads as far as a move of the rows does")
-
-
-def hop_times(
-    climb: Climb, cost: _core.CostModel, size: int, top: int
-) -> tuple[int, Numbers, Numbers]:
-    """How long a hop up to a tier and down takes, and when it holds each link: begin, end."""
-    speeds = climb.speeds(top)
-    takes, begin, length = _core.hop_times(cost, *speeds, np.array([0, len(speeds[0])]), size)
-    return int(takes[0]), begin, begin + length
-
-
-def turn_time(climb: Climb, cost: _core.CostModel, sizes: tuple[int, int], top: int) -> int:
-    """How long each turn on the shared links of a hop takes; `sizes`: of chunks, from - to."""
-    shared = np.array([*climb.shared[: top + 1], *climb.shared[top::-1]])
-    if not shared.any():
-        return 0
-    begin, end = hop_times(climb, cost, sizes[0], top)[1], hop_times(climb, cost, sizes[1], top)[2]
-    return int((end - begin)[shared].max())
+            found.append(table.rows(stage, np.arange(math.prod(stage.shape)), everywhere))
+            found.append(table.copies(stage, everywhere))
+        return in_order([rows for rows in found if rows is not None]), table.routes()

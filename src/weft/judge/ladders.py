@@ -24,7 +24,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Rungs:
-    """A ladder that was found to be right.
+    """A ladder that was found to be right; sets of dimensions are bits.
 
     Attributes
     ----------
@@ -33,46 +33,45 @@ class Rungs:
     turning
         For each tier: the dimensions along which the turns up to there differ.
     shared
-        For each tier: whether several places climb one link.
+        For each tier: whether several places climb one link, or come down one.
     """
 
     topology: Topology
     grid: tuple[int, ...]
     ladder: Ladder
-    above: list[frozenset[int]]
-    turning: list[frozenset[int]]
+    above: list[int]
+    turning: list[int]
     shared: list[bool]
 
-    def top(self, apart: frozenset[int]) -> int | None:
-        """The lowest tier from which places that differ in these dimensions are reached."""
-        reached = frozenset[int]()
+    def top(self, apart: int) -> int:
+        """The lowest tier over which places that differ in these dimensions are reached; or -1."""
+        reached = 0
         for tier, above in enumerate(self.above):
             reached |= above
-            if apart <= reached:
+            if apart & ~reached == 0:
                 return tier
-        return None
+        return -1
 
-    def changed(self, top: int, tier: int) -> frozenset[int]:
+    def changed(self, top: int, tier: int) -> int:
         """Where a hop over `top` has the receiver's coordinates when it comes down from `tier`."""
-        return frozenset().union(*self.above[tier : top + 1])
+        found = 0
+        for above in self.above[tier : top + 1]:
+            found |= above
+        return found
 
-    def holds(
-        self, cost: CostModel, top: int, smallest: int, largest: int
-    ) -> tuple[int, Numbers, Numbers]:
-        """Of a hop over `top`: how long it takes, and when it may hold each of its links.
+    def holds(self, cost: CostModel, top: int, sizes: Numbers) -> tuple[int, Numbers, Numbers]:
+        """Of a hop over `top`: how long it takes at most, and when it may hold each of its links.
 
-        Links are in order: up from the first tier, then down to it.
+        Links are in order: up from the first tier, then down to it. `sizes`: those of chunks.
         """
-        order = list(range(top + 1))
-        links = np.array(
-            [self.ladder.up[tier, 0] for tier in order]
-            + [self.ladder.down[tier, 0] for tier in reversed(order)]
-        )
+        links = np.concatenate([self.ladder.up[: top + 1, 0], self.ladder.down[top::-1, 0]])
         speeds = self.topology.bandwidth[links], self.topology.latency[links]
         offsets = np.array([0, len(links)])
-        _, begin, _ = _core.hop_times(cost.core, *speeds, offsets, smallest)
-        takes, late, length = _core.hop_times(cost.core, *speeds, offsets, largest)
-        return int(takes[0]), np.minimum(begin, late), late + length
+        times = [_core.hop_times(cost.core, *speeds, offsets, size) for size in sizes.tolist()]
+        takes = max(int(took[0]) for took, _, _ in times)
+        begin = np.min([begin for _, begin, _ in times], axis=0)
+        end = np.max([begin + length for _, begin, length in times], axis=0)
+        return takes, begin, end
 
 
 def wrong_ladder(
@@ -103,22 +102,20 @@ def wrong_ladder(
                     one, two = (topology.link_name(int(link[i])) for i in (0, at))
                     return f"links {one} and {two} differ in speed"
         above.append(_same_along(grid, switch))
-        every = frozenset(range(len(grid)))
-        turning.append(every - _same_along(grid, ladder.turn[tier]))
+        turning.append((1 << len(grid)) - 1 & ~_same_along(grid, ladder.turn[tier]))
         shared.append(len(np.unique(up)) < len(up) or len(np.unique(down)) < len(down))
         below = switch
     return Rungs(topology, grid, ladder, above, turning, shared)
 
 
-def _same_along(grid: Sequence[int], values: NDArray[Any]) -> frozenset[int]:
-    """The dimensions along which values are all the same."""
-    found, stride = set[int](), 1
+def _same_along(grid: Sequence[int], values: NDArray[Any]) -> int:
+    """The dimensions along which values are all the same, as bits."""
+    found, stride = 0, 1
     for dimension, size in enumerate(grid):
         lines = values.reshape(-1, size, stride)
-        if (lines == lines[:, :1]).all():
-            found.add(dimension)
+        found |= int((lines == lines[:, :1]).all()) << dimension
         stride *= size
-    return frozenset(found)
+    return found
 
 
 def are_apart(grid: Sequence[int], link: NDArray[Any], turn: NDArray[Any], by: int) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.algorithm import LevelPart, LevelStep
-from weft.algorithm.levels import hop_times, turn_time
+from weft.algorithm.level_table import hop_times, turn_time
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.planners.composition import Layout, Part

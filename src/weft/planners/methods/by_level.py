@@ -87,6 +87,9 @@ class ByLevel(Planner):
         Only where messages meet on links that they share, a plain ring may: it hardly uses them.
         And where switches copy, others may use that.
         """
+        is_users = other.seeded and other.judged
+        if self.fits(problem) is None and _alike(problem) is not None and _are_many(problem):
+            return is_users
         seen = scene(problem) if self.fits(problem) is None else None
         network = problem.topology
         plain = network.switches > 0 and not network.copying
@@ -95,7 +98,6 @@ class ByLevel(Planner):
         hope = _HOPE if many else _CLOSE
         if seen is None or not alike or best.time > problem.task.ideal * hope:
             return True
-        is_users = other.seeded and other.judged
         return is_users or (seen.is_shared and other.name == "ring")
 
     def plan(self, problem: Problem) -> Algorithm:
@@ -124,9 +126,18 @@ def _planned(problem: Problem) -> Algorithm:
     return _Search(problem, seen).run()
 
 
+def _ranks(problem: Problem) -> int:
+    return sum(demand.ranks for demand in problem.demands)
+
+
+def _are_many(problem: Problem) -> bool:
+    """Whether there are more NPUs than others could plan for in reasonable time."""
+    return _ranks(problem) > _MOST_MIXED
+
+
 def _alike(problem: Problem) -> TerracedScene | None:
     """What all NPUs see, where they see the same and are many."""
-    ranks = sum(demand.ranks for demand in problem.demands)
+    ranks = _ranks(problem)
     if ranks <= _MOST_LISTED and problem.kinds <= set(KINDS):
         return None
     found = terraced(problem)
