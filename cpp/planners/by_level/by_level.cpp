@@ -178,6 +178,9 @@ class Graph {
             const auto later = i / pieces, piece = i % pieces;
             return complete[(distance + size * later) * pieces + piece];
         };
+        // Where owners keep a copy apart before, nothing may be added until they have sent it.
+        const bool kept = scatter && std::find(lane.scatter.begin(), lane.scatter.begin() + step,
+                                               0) != lane.scatter.begin() + step;
         std::vector<std::int32_t> after(count);
         for (std::int32_t i = 0; i < count; ++i) {
             after[i] = add_point();
@@ -185,6 +188,7 @@ class Graph {
             for (std::int32_t distance = 1; distance < size; ++distance) {
                 const auto move = first + (distance - 1) * count + i;
                 connect(before(distance, i), move);
+                if (kept) connect(before(0, i), move);
                 const auto next = lane.ring[step] ? nearer(size, distance, i % pieces) : 0;
                 connect(move, next == 0 ? after[i] : first + (next - 1) * count + i);
             }

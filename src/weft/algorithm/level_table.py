@@ -199,18 +199,22 @@ class LevelTable:
         self, part: int, origin: Numbers, share: Numbers, moves: _Moves
     ) -> tuple[Numbers, Numbers]:
         """Numbers and bytes of chunks: of shares that belong to places, or from place to place."""
-        levels, demand = self.levels, self.demand
+        pieces, demand = self.levels.parts[part].pieces, self.demand
         group, rank = self._ranks
-        first = sum(one.pieces for one in levels.parts[:part])
-        if demand.parts is not None:
-            chunk = self._first_chunk(part) + self._share(part, share) * levels.parts[part].pieces
-            chunk += moves.piece
-            return chunk + group[share] * len(demand.chunks), demand.chunks.bytes[chunk]
+        if demand.kind == "all-reduce":
+            chunk = self._first_chunk(part) + self._share(part, share) * pieces + moves.piece
+            return chunk + group[share] * len(self._bytes), self._bytes[chunk]
+        first = sum(one.pieces for one in self.levels.parts[:part])
         piece = rank[share] * demand.chunks_per_share + first + moves.piece
-        size = demand.piece_bytes[piece]
-        if levels.exchange:
+        size = self._bytes[piece]
+        if self.levels.exchange:
             piece = piece + rank[origin] * (demand.ranks * demand.chunks_per_share)
         return piece + group[share] * demand.chunk_count, size
+
+    @cached_property
+    def _bytes(self) -> Numbers:
+        """Of all chunks of one buffer."""
+        return self.demand.piece_bytes if self.demand.parts is None else self.demand.chunks.bytes
 
     def _share(self, part: int, at: Numbers) -> Numbers:
         """Numbers of shares of a part by the places to which they belong."""
@@ -222,7 +226,7 @@ class LevelTable:
         return total
 
     def _first_chunk(self, part: int) -> int:
-        """The number of the first chunk of a part, where the buffer is not cut in shares."""
+        """The number of the first chunk of a part of an All-Reduce."""
         return sum(self._chunk_count(one) for one in self.levels.parts[:part])
 
     def _chunk_count(self, part: LevelPart) -> int:
@@ -240,13 +244,13 @@ class LevelTable:
 
     def sizes_of(self, part: int) -> tuple[int, int]:
         """Bytes of the smallest and the largest chunk of a part."""
-        demand, levels = self.demand, self.levels
-        if demand.parts is not None:
+        levels = self.levels
+        if self.demand.kind == "all-reduce":
             first = self._first_chunk(part)
-            sizes = demand.chunks.bytes[first : first + self._chunk_count(levels.parts[part])]
+            sizes = self._bytes[first : first + self._chunk_count(levels.parts[part])]
         else:
             first = sum(one.pieces for one in levels.parts[:part])
-            pieces = demand.piece_bytes.reshape(-1, demand.chunks_per_share)
+            pieces = self._bytes.reshape(-1, self.demand.chunks_per_share)
             sizes = pieces[:, first : first + levels.parts[part].pieces]
         return int(sizes.min()), int(sizes.max())
 

@@ -132,19 +132,13 @@ def _other_groups(algorithm: Algorithm, rows: LevelRows, dimensions: set[int]) -
 
 def _other_shares(demand: Collective, rows: LevelRows) -> str | None:
     """Why the parts are not what the buffer is cut into, if so."""
-    if demand.parts is None:
-        if not all(step.scatter for part in rows.parts for step in part.steps):
-            return "a buffer that is cut in shares is scattered along every level"
-        pieces = sum(part.pieces for part in rows.parts)
-        if pieces == demand.chunks_per_share:
-            return None
-        return f"the parts have {pieces} pieces of a share, not {demand.chunks_per_share}"
-    if demand.kind != "all-reduce":
-        return "only an All-Reduce has a buffer that is not cut in shares"
-    chunks = sum(_chunks(rows, part) for part in rows.parts)
-    if chunks == len(demand.chunks):
-        return None
-    return f"the parts have {chunks} chunks, not {len(demand.chunks)}"
+    if demand.kind == "all-reduce":
+        chunks, expected = sum(_chunks(rows, part) for part in rows.parts), len(_bytes(demand))
+        return None if chunks == expected else f"the parts have {chunks} chunks, not {expected}"
+    if not all(step.scatter for part in rows.parts for step in part.steps):
+        return "a buffer that is cut in shares is scattered along every level"
+    pieces, expected = sum(part.pieces for part in rows.parts), demand.chunks_per_share
+    return None if pieces == expected else f"the parts have {pieces} pieces, not {expected}"
 
 
 def _chunks(rows: LevelRows, part: LevelPart) -> int:
@@ -192,11 +186,16 @@ def sizes_of(algorithm: Algorithm, rows: LevelRows, number: int) -> Numbers:
 
 
 def _sizes(demand: Collective, rows: LevelRows, number: int) -> Numbers:
-    if demand.parts is None:
+    if demand.kind == "all-reduce":
+        first = sum(_chunks(rows, part) for part in rows.parts[:number])
+        mine = _bytes(demand)[first : first + _chunks(rows, rows.parts[number])]
+    else:
         first = sum(part.pieces for part in rows.parts[:number])
         sizes = demand.piece_bytes.reshape(-1, demand.chunks_per_share)
         mine = sizes[:, first : first + rows.parts[number].pieces]
-    else:
-        first = sum(_chunks(rows, part) for part in rows.parts[:number])
-        mine = demand.chunks.bytes[first : first + _chunks(rows, rows.parts[number])]
     return np.unique(mine)
+
+
+def _bytes(demand: Collective) -> Numbers:
+    """Of all chunks, in order."""
+    return demand.piece_bytes if demand.parts is None else demand.chunks.bytes

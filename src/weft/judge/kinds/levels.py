@@ -43,7 +43,9 @@ def judge_levels(algorithm: Algorithm, rows: LevelRows, _progress: Progress = No
     for part in parts:
         if (unreached := part.unreached()) is not None:
             return Verdict(False, unreached, "route")
-    verdict = _early(rows, parts) or meeting(topology, rows, ladders, parts)
+    verdict = _early(rows, parts)
+    if verdict is None:  # a verdict of something wrong is false
+        verdict = meeting(topology, rows, ladders, parts)
     if verdict is not None:
         return verdict
     if len(rows) > LISTED:
@@ -57,17 +59,13 @@ def _early(rows: LevelRows, parts: list[PartHops]) -> Verdict | None:
     """A move that starts before what it sends is there, if there is one."""
     for number, phases in all_phases(rows):
         judged = _exchanged if rows.exchange else _composed
-        for phase, ready in judged(_Part(rows, parts[number], phases)):
+        for phase, ready, what in judged(_Part(rows, parts[number], phases)):
             start = phase.of(rows.start)
             for at in np.flatnonzero((start < ready).reshape(-1))[:1].tolist():
                 ready = np.broadcast_to(ready, start.shape)
                 when = [format_time(int(times.reshape(-1)[at])) for times in (start, ready)]
-                return Verdict(
-                    False,
-                    f"move {phase.first + at} starts at {when[0]}, but what it sends is there only "
-                    f"at {when[1]}",
-                    "order",
-                )
+                text = f"move {phase.first + at} starts at {when[0]}, but {what} only at {when[1]}"
+                return Verdict(False, text, "order")
     return None
 
 
@@ -95,36 +93,42 @@ class _Part:
         return phase.of(self.rows.start) + late[:, None, None]
 
 
-def _composed(part: _Part) -> Iterator[tuple[Phase, Numbers]]:
-    """Phases, and when what each of their moves sends is there."""
+_SENT, _KEPT = "what it sends is there", "its receivers keep a copy of what they have"
+
+
+def _composed(part: _Part) -> Iterator[tuple[Phase, Numbers, str]]:
+    """Phases, and when each of their moves may start, and why."""
     sizes, steps, pieces = part.sizes, part.hops.part.steps, part.pieces
-    # When sums are complete before a step: by where shares belong along the levels to come, in the
-    # order of steps, the first varying fastest.
+    # When sums are complete before a step, and when what was sent in one shot has been kept apart:
+    # by where shares belong along the levels to come, in their order, the first varying fastest.
     shares = int(np.prod([s for s, step in zip(sizes, steps, strict=True) if step.scatter]))
     complete = np.zeros((shares if part.rows.sums else 1, pieces), dtype=np.int64)
+    kept = np.zeros_like(complete)
     for phase in part.phases:
         size = sizes[phase.step]
         arrived = part.arrived(phase)
         if phase.back:
-            yield phase, complete[None]
+            yield phase, complete[None], _SENT
             # The NPU's own share, and those that come from all distances; this level the fastest.
             complete = np.concatenate([complete[None], arrived]).transpose(1, 0, 2)
             complete = complete.reshape(-1, pieces)
         elif steps[phase.step].scatter:
-            own = complete.reshape(-1, size, pieces)
-            yield phase, own[:, 1:].transpose(1, 0, 2)
+            own, kept = complete.reshape(-1, size, pieces), kept.reshape(-1, size, pieces)[:, 0]
+            yield phase, own[:, 1:].transpose(1, 0, 2), _SENT
+            yield phase, kept[None], _KEPT
             complete = np.maximum(own[:, 0], arrived.max(axis=0, initial=0))
         else:
-            yield phase, complete[None]
+            yield phase, complete[None], _SENT
             complete = np.maximum(complete, arrived.max(axis=0, initial=0))
+            kept = phase.of(part.rows.start).min(axis=0)
 
 
-def _exchanged(part: _Part) -> Iterator[tuple[Phase, Numbers]]:
+def _exchanged(part: _Part) -> Iterator[tuple[Phase, Numbers, str]]:
     """The same for messages that go along one level after the other."""
     sizes = part.sizes
     # When messages are where a step begins, by how far they go along each level.
     there = np.zeros((*sizes[::-1], part.pieces), dtype=np.int64)
     for phase in part.phases:
         along = np.moveaxis(there, len(sizes) - 1 - phase.step, 0)[1:]
-        yield phase, along.reshape(phase.shape)
+        yield phase, along.reshape(phase.shape), _SENT
         along[:] = part.arrived(phase).reshape(along.shape)
