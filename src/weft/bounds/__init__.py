@@ -13,6 +13,7 @@ import numpy as np
 from weft.bounds.bound import NONE, Bound, Certificate
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.cuts import cut_bound
+from weft.bounds.exchange import exchange_bounds
 from weft.bounds.flows import flow_bound, quick_flow_bound
 from weft.bounds.nodes import node_bound
 from weft.bounds.parts import message_bound, quick_message_bound, region_bound
@@ -74,15 +75,20 @@ def demand_bound(
 ) -> Bound:
     """The same for one collective, whose chunks may be too many to list.
 
-    On vertex-transitive networks, what one of them sends says much of All-to-All;
-    chunks are listed only if that does not reach `enough`, and there are not too many.
+    Of All-to-All much is known without a table: what one NPU sends, what parts of the network tell
+    each other, and on vertex-transitive networks how far all has to go. Chunks are listed only if
+    that does not reach `enough`, and there are not too many.
     """
-    if not applies(topology, demand):
+    if demand.kind != "all-to-all" or demand.ranks < 2:
         return lower_bound(topology, demand.chunks, cost, enough=enough)
-    bound = NONE
-    for proof in symmetric_bounds(topology, demand, cost, enough):
-        bound = bound.stronger(proof)
-    if bound.time >= enough * _MET or demand.chunk_count > _MOST_LISTED:
+    many, bound = demand.chunk_count > _MOST_LISTED, NONE
+    if many or applies(topology, demand):
+        for proof in exchange_bounds(topology, demand, cost, enough):
+            bound = bound.stronger(proof)
+    if applies(topology, demand):
+        for proof in symmetric_bounds(topology, demand, cost):
+            bound = bound.stronger(proof)
+    if bound.time >= enough * _MET or many:
         return bound
     return bound.stronger(lower_bound(topology, demand.chunks, cost, enough=enough))
 
