@@ -81,6 +81,9 @@ class ByLevel(Planner):
             return "plans groups in which lines of NPUs are joined directly or in rings"
         return None
 
+    def plans_alike(self, problem: Problem) -> bool:
+        return self.fits(problem) is None and _alike(problem) is not None
+
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:
         """Behind switches, where all NPUs see the same, nobody finds much that is better.
 
@@ -88,7 +91,7 @@ class ByLevel(Planner):
         And where switches copy, others may use that.
         """
         is_users = other.seeded and other.judged
-        if self.fits(problem) is None and _alike(problem) is not None and _are_many(problem):
+        if self.plans_alike(problem) and _are_many(problem):
             return is_users
         seen = scene(problem) if self.fits(problem) is None else None
         network = problem.topology
