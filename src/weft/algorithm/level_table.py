@@ -130,8 +130,7 @@ class LevelTable:
         """When each move of a stage ends at the latest."""
         levels = self.levels
         by = self.moves(stage, np.arange(math.prod(stage.shape))).by
-        step = levels.parts[stage.part].steps[stage.step]
-        climb, end = self.climbs[step.ladder], levels.start[stage.moves].copy()
+        climb, end = self._climb(stage), levels.start[stage.moves].copy()
         tops = climb.top(by)
         _check_tops(tops)
         longest = self.sizes_of(stage.part)[1]
@@ -141,36 +140,43 @@ class LevelTable:
             end[tops == top] += wait + int(takes[0])
         return end
 
-    def rows(
-        self, stage: Stage, which: Numbers, at: Numbers, *, paired: bool = False
-    ) -> ListedMoves:
-        """Rows of some moves, each from all these places; `paired`: from one of them each."""
-        levels, step = self.levels, self.levels.parts[stage.part].steps[stage.step]
-        moves = self.moves(stage, which)
-        if not paired:
-            moves = _Moves(*(np.repeat(column, len(at)) for column in moves))
-            which, at = np.repeat(which, len(at)), np.tile(at, len(which))
-        climb = self.climbs[step.ladder]
-        tops, start = climb.top(moves.by), levels.start[stage.moves][which]
+    def times(self, stage: Stage, which: Numbers, at: Numbers) -> tuple[Numbers, Numbers]:
+        """When moves start and end, each at a place."""
+        climb, moves = self._climb(stage), self.moves(stage, which)
+        start, tops = self.levels.start[stage.moves][which], climb.top(moves.by)
         _check_tops(tops)
-        origin = moved(levels.sizes, at, moves.origin, sign=-1)
-        chunk, size = self._chunks(stage.part, origin, moved(levels.sizes, at, moves.share), moves)
+        _, size = self._carried(stage, moves, at)
         end = np.empty_like(start)
-        start = start.copy()
         for top in np.unique(tops).tolist():
             mine = tops == top
             wait = self.wait(climb, stage.part, top)
             start[mine] += climb.ladder.turn[top][at[mine]] * np.int64(wait)
             end[mine] = start[mine] + self._takes(climb, top, size[mine])
-        to = moved(levels.sizes, at, moves.by)
+        return start, end
+
+    def rows(
+        self, stage: Stage, which: Numbers, at: Numbers, *, paired: bool = False
+    ) -> ListedMoves:
+        """Rows of some moves, each from all these places; `paired`: from one of them each."""
+        levels, step = self.levels, self.levels.parts[stage.part].steps[stage.step]
+        if not paired:
+            which, at = np.repeat(which, len(at)), np.tile(at, len(which))
+        moves, (start, end) = self.moves(stage, which), self.times(stage, which, at)
+        chunk, _ = self._carried(stage, moves, at)
         adds = not stage.back and not levels.exchange
-        read = chunk
-        if adds and not step.scatter:
-            read = chunk + self._kept(stage)
+        read = chunk if step.scatter or not adds else chunk + self._kept(stage)
+        src, dst = levels.npus[at], levels.npus[moved(levels.sizes, at, moves.by)]
         route = self._route(step, moves.by, at)
-        return ListedMoves(
-            chunk, levels.npus[at], levels.npus[to], adds, route, start, end, read, chunk
-        )
+        return ListedMoves(chunk, src, dst, adds, route, start, end, read, chunk)
+
+    def _climb(self, stage: Stage) -> Climb:
+        return self.climbs[self.levels.parts[stage.part].steps[stage.step].ladder]
+
+    def _carried(self, stage: Stage, moves: _Moves, at: Numbers) -> tuple[Numbers, Numbers]:
+        """Numbers and bytes of the chunks that moves carry from places."""
+        origin = moved(self.levels.sizes, at, moves.origin, sign=-1)
+        share = moved(self.levels.sizes, at, moves.share)
+        return self._chunks(stage.part, origin, share, moves)
 
     def copies(self, stage: Stage, at: Numbers) -> ListedMoves | None:
         """What places keep apart before they send it in one shot."""

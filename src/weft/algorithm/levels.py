@@ -152,16 +152,15 @@ class LevelRows(CompactRows):
         return {"form": "moves of all NPUs at once", "own_rows": len(self.start)}
 
     def time(self, algorithm: Algorithm) -> int:
-        table = LevelTable(algorithm, self)
-        latest = 0
+        table, latest, everywhere = LevelTable(algorithm, self), 0, np.arange(len(self.npus))
         # Those that may be the last, by the longest of their chunks; then exactly.
-        ends = [table.latest(stage) for stage in self.stages]
-        for stage, end in zip(self.stages, ends, strict=True):
+        for stage in self.stages:
+            end = table.latest(stage)
             for move in np.argsort(-end, kind="stable").tolist():
                 if end[move] <= latest:
                     break
-                rows = table.rows(stage, np.array([move]), np.arange(len(self.npus)))
-                latest = max(latest, int(rows.end.max()))
+                _, ends = table.times(stage, np.full_like(everywhere, move), everywhere)
+                latest = max(latest, int(ends.max()))
         return latest
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:

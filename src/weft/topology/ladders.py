@@ -74,7 +74,12 @@ class Climb:
     @cached_property
     def shared(self) -> list[bool]:
         """For each tier: whether several places climb one link."""
-        return [len(np.unique(row)) < len(row) for row in self.ladder.up]
+        return [most > 1 for most in self._most]
+
+    @cached_property
+    def _most(self) -> list[int]:
+        """For each tier: how many places climb one link, at the most."""
+        return [int(np.bincount(row).max()) for row in self.ladder.up]
 
     def turning(self, top: int) -> int:
         """The dimensions along which turns up to a tier differ, as bits."""
@@ -82,8 +87,7 @@ class Climb:
 
     def users(self, top: int) -> Numbers:
         """How many places use each link of a hop up to a tier and down, at the most."""
-        up = [int(np.unique(row, return_counts=True)[1].max()) for row in self.ladder.up[: top + 1]]
-        return np.array([*up, *up[::-1]])
+        return np.array([*self._most[: top + 1], *self._most[top::-1]])
 
     def top(self, by: Numbers) -> NDArray[np.int64]:
         """The lowest tier over which places can be reached that are so far away; -1 if none."""
