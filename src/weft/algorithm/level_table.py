@@ -135,7 +135,7 @@ class LevelTable:
         _check_tops(tops)
         longest = self.sizes_of(stage.part)[1]
         for top in np.unique(tops).tolist():
-            wait = self.wait(climb, stage.part, top) * int(climb.ladder.turn[top].max())
+            wait = self.wait(climb, stage.part, top) * climb.last_turn[top]
             takes = self._takes(climb, top, np.array([longest]))
             end[tops == top] += wait + int(takes[0])
         return end

@@ -13,7 +13,7 @@ import numpy as np
 from weft.bounds.bound import NONE, Bound, Certificate
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.cuts import cut_bound
-from weft.bounds.exchange import exchange_bounds
+from weft.bounds.exchange import exchange_bound, is_exchange
 from weft.bounds.flows import flow_bound, quick_flow_bound
 from weft.bounds.nodes import node_bound
 from weft.bounds.parts import message_bound, quick_message_bound, region_bound
@@ -24,7 +24,17 @@ from weft.cost import CostModel
 from weft.topology.model import Topology
 from weft.units import NEVER
 
-__all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound", "quick_bounds"]
+__all__ = [
+    "NONE",
+    "Bound",
+    "Certificate",
+    "demand_bound",
+    "exchange_bound",
+    "is_exchange",
+    "lower_bound",
+    "quick_bound",
+    "quick_bounds",
+]
 
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
@@ -79,12 +89,11 @@ def demand_bound(
     each other, and on vertex-transitive networks how far all has to go. Chunks are listed only if
     that does not reach `enough`, and there are not too many.
     """
-    if demand.kind != "all-to-all" or demand.ranks < 2:
+    if not is_exchange(demand):
         return lower_bound(topology, demand.chunks, cost, enough=enough)
     many, bound = demand.chunk_count > _MOST_LISTED, NONE
     if many or applies(topology, demand):
-        for proof in exchange_bounds(topology, demand, cost, enough):
-            bound = bound.stronger(proof)
+        bound = exchange_bound(topology, demand, cost, enough=enough)
     if applies(topology, demand):
         for proof in symmetric_bounds(topology, demand, cost):
             bound = bound.stronger(proof)

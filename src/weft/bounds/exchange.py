@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,14 +13,20 @@ from weft.bounds.parts import certificate_of, partitions_of
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
+from weft.units import NEVER
 
 
-def exchange_bounds(
-    topology: Topology, demand: Collective, cost: CostModel, enough: int
-) -> Iterator[Bound]:
+def is_exchange(demand: Collective) -> bool:
+    """Whether `exchange_bound` has something to say."""
+    return demand.kind == "all-to-all" and demand.ranks > 1
+
+
+def exchange_bound(
+    topology: Topology, demand: Collective, cost: CostModel, *, enough: int = NEVER
+) -> Bound:
     """What one NPU's sends prove, and all that must get from part to part of a partition."""
     classes = _sends_of(demand, _slowest(topology, demand))
-    yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes)
+    bound = node_bound(topology, classes, cost, enough, topology.links + topology.nodes)
     carriers, sizes = carriers_of(topology, demand, cost), sizes_of(demand)
     group = np.array(demand.group)
     for partition in partitions_of(topology):
@@ -33,10 +37,10 @@ def exchange_bounds(
         if not chunks:
             continue
         time, ideal = carriers.time_through(partition.links, chunks, total * (1 - 1e-12))
-        if partition.single:
-            yield Bound(time, "gossip", ideal)
-        else:
-            yield Bound(time, "regions", ideal, certificate_of(partition.label, partition.links))
+        kind = "gossip" if partition.single else "regions"
+        where = () if partition.single else (certificate_of(partition.label, partition.links),)
+        bound = bound.stronger(Bound(time, kind, ideal, *where))
+    return bound
 
 
 def sizes_of(demand: Collective) -> NDArray[np.int64]:

@@ -145,19 +145,17 @@ class TerracedScene(Scene):
     ) -> _core.MoveTypes:
         """What hops take with chunks of these sizes; `turns` numbers who takes turns how."""
         duration, resource, times, turn = [], [], [], list[int]()
+        known = {
+            way: self._way(*way, sizes) for way in {(hop.ladder, hop.top) for hop in self.hops}
+        }
         for hop in self.hops:
-            climb, cost, top = self.climbs[hop.ladder], self.cost.core, hop.top
-            _, begin, _ = hop_times(climb, cost, sizes[0], top)
-            takes, _, end = hop_times(climb, cost, sizes[1], top)
-            wait = turn_time(climb, cost, sizes, top)
-            spread = wait * int(climb.ladder.turn[top].max())  # until the last has had its turn
-            shared = np.array([*climb.shared[: top + 1], *climb.shared[top::-1]])
-            duration.append(takes + spread)
+            takes, wait, way = known[hop.ladder, hop.top]
+            duration.append(takes)
             resource.append(self.crossed(hop))
-            times.append([begin, end + np.where(shared, spread, 0), end + spread])
-            for place in range(2 * top + 2):
-                aside = hop.aside if place > top else 0
-                key = (hop.ladder, top, aside, wait)
+            times.append(way)
+            for place in range(2 * hop.top + 2):
+                aside = hop.aside if place > hop.top else 0
+                key = (hop.ladder, hop.top, aside, wait)
                 turn.append(turns.setdefault(key, len(turns) + 1) if wait else 0)
         begin, same, other = (np.concatenate(column) for column in zip(*times, strict=True))
         return _core.MoveTypes(
@@ -169,6 +167,19 @@ class TerracedScene(Scene):
             other=np.maximum(other, begin + 1),
             turns=np.array(turn, dtype=np.int32),
         )
+
+    def _way(
+        self, ladder: int, top: int, sizes: tuple[int, int]
+    ) -> tuple[int, int, list[NDArray[np.int64]]]:
+        """How long a hop takes in the last turn, how long a turn is, and when links are free."""
+        climb, cost = self.climbs[ladder], self.cost.core
+        _, begin, _ = hop_times(climb, cost, sizes[0], top)
+        takes, _, end = hop_times(climb, cost, sizes[1], top)
+        wait = turn_time(climb, cost, sizes, top)
+        spread = wait * climb.last_turn[top]
+        shared = np.array([*climb.shared[: top + 1], *climb.shared[top::-1]])
+        free = [begin, end + np.where(shared, spread, 0), end + spread]
+        return takes + spread, wait, free
 
 
 def terraced(problem: Problem) -> TerracedScene | None:

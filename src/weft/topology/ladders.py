@@ -81,6 +81,11 @@ class Climb:
         """For each tier: how many places climb one link, at the most."""
         return [int(np.bincount(row).max()) for row in self.ladder.up]
 
+    @cached_property
+    def last_turn(self) -> list[int]:
+        """For each tier: the last turn over the links that are shared up to there."""
+        return [int(row.max()) for row in self.ladder.turn]
+
     def turning(self, top: int) -> int:
         """The dimensions along which turns up to a tier differ, as bits."""
         return ~_constant(self.sizes, self.ladder.turn[top]) & ((1 << len(self.sizes)) - 1)

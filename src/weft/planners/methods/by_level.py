@@ -433,10 +433,24 @@ class _Compact(_Search):
             if all(lane.shares * len(mix) <= units for lane in mix):
                 yield mix
 
+    @property
+    def is_cheap(self) -> bool:
+        """Whether there are few moves: else parts are not mixed."""
+        return self.looks == _LOOKS
+
     def _look(self, mix: Mix) -> int:
-        """By both rules, where that is cheap."""
-        rules = _RULES if self.looks == _LOOKS else _RULES[:1]
+        """By both rules, where that is cheap; none once some plan is good enough."""
+        if min(self.seen.values(), default=NEVER) <= self._enough:
+            return NEVER
+        rules = _RULES if self.is_cheap else _RULES[:1]
         return min(self._time(self._cut(mix, _FEW_ROWS), rule) for rule in rules)
+
+    def _mixed(self, mix: Mix, lanes: Sequence[Lane]) -> Mix:
+        return super()._mixed(mix, lanes) if self.is_cheap else mix
+
+    def _climb(self, mix: Mix) -> None:
+        if self.is_cheap:
+            super()._climb(mix)
 
     def _cut(self, mix: Mix, rows: int) -> Cutting:
         """In so many pieces that one NPU sends so much less than all do where rows are listed."""
@@ -444,7 +458,7 @@ class _Compact(_Search):
             return Cutting.of(self.problem.demand, mix, None)
         ranks = self.problem.demand.ranks
         moves = sum(lane.part.rows(lane.frame.sizes) for lane in mix) // ranks
-        wanted = max(rows * _MOVES_A_ROW, moves)
+        wanted = max(rows * _MOVES_A_ROW * 2 / max(sum(self.ways.values()), 1), moves)
         return Cutting.of(self.problem.demand, mix, min(wanted, _MOST_MOVES) * ranks)
 
     def _time(self, cutting: Cutting, rule: int) -> int:
