@@ -92,10 +92,10 @@ def demand_bound(
     if not is_exchange(demand):
         return lower_bound(topology, demand.chunks, cost, enough=enough)
     many, bound = demand.chunk_count > _MOST_LISTED, NONE
-    if many or applies(topology, demand):
+    if many:
         bound = exchange_bound(topology, demand, cost, enough=enough)
     if applies(topology, demand):
-        for proof in symmetric_bounds(topology, demand, cost):
+        for proof in symmetric_bounds(topology, demand, cost, enough):
             bound = bound.stronger(proof)
     if bound.time >= enough * _MET or many:
         return bound

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.bounds.bound import Bound
-from weft.bounds.classes import ChunkClasses
 from weft.bounds.lengths import Carriers
 from weft.bounds.nodes import node_bound
 from weft.bounds.parts import certificate_of, partitions_of
+from weft.bounds.symmetric import sends_of, sizes_of, slowest_rank
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology.model import Topology
@@ -25,9 +24,9 @@ def exchange_bound(
     topology: Topology, demand: Collective, cost: CostModel, *, enough: int = NEVER
 ) -> Bound:
     """What one NPU's sends prove, and all that must get from part to part of a partition."""
-    classes = _sends_of(demand, _slowest(topology, demand))
+    classes = sends_of(demand, slowest_rank(topology, demand))
     bound = node_bound(topology, classes, cost, enough, topology.links + topology.nodes)
-    carriers, sizes = carriers_of(topology, demand, cost), sizes_of(demand)
+    carriers, sizes = _carriers(topology, demand, cost), sizes_of(demand)
     group = np.array(demand.group)
     for partition in partitions_of(topology):
         part = partition.label[group]
@@ -43,39 +42,7 @@ def exchange_bound(
     return bound
 
 
-def sizes_of(demand: Collective) -> NDArray[np.int64]:
-    """Bytes of each chunk that an NPU has: a row for each rank it is for."""
-    return demand.piece_bytes.reshape(demand.ranks, demand.chunks_per_share)
-
-
-def _slowest(topology: Topology, demand: Collective) -> int:
-    """The rank whose links out carry least: the first, unless some have failed."""
-    out = np.bincount(topology.src, weights=topology.bandwidth, minlength=topology.nodes)
-    return int(out[list(demand.group)].argmin())
-
-
-def _sends_of(demand: Collective, rank: int) -> ChunkClasses:
-    """What a rank has for the others: a part of the collective, so its bounds hold for all."""
-    sizes = sizes_of(demand)
-    real = sizes[sizes > 0]
-    gets = sizes.sum(axis=1) > 0
-    gets[rank] = False
-    others = np.flatnonzero(gets).astype(np.int32)
-    return ChunkClasses(
-        np.full_like(others, rank),
-        others,
-        np.zeros(len(others), dtype=np.bool_),
-        (sizes > 0).sum(1)[others],
-        sizes.sum(1)[others],
-        int(real.min()),
-        int(real.max()),
-        np.arange(demand.ranks + 1, dtype=np.int64),
-        np.array(demand.group, dtype=np.int32),
-    )
-
-
-def carriers_of(topology: Topology, demand: Collective, cost: CostModel) -> Carriers:
+def _carriers(topology: Topology, demand: Collective, cost: CostModel) -> Carriers:
     """The links, for the chunks of the collective."""
-    sizes = sizes_of(demand)
-    real = sizes[sizes > 0]
+    real = demand.piece_bytes[demand.piece_bytes > 0]
     return Carriers(topology, cost, int(real.min()), int(real.max()))

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from weft import _core
 from weft.bounds.bound import Bound
-from weft.bounds.exchange import carriers_of, sizes_of
+from weft.bounds.classes import ChunkClasses
 from weft.bounds.lengths import Carriers, Lengths, whole_lengths
+from weft.bounds.nodes import node_bound
 from weft.collective import Collective
+from weft.collective.chunks import cut
 from weft.cost import CostModel
 from weft.judge.orbits import NotAlikeError, find_orbits
 from weft.ragged import offsets_of
@@ -45,15 +47,19 @@ def _looks_alike(topology: Topology) -> bool:
     return True
 
 
-def symmetric_bounds(topology: Topology, demand: Collective, cost: CostModel) -> Iterator[Bound]:
-    """The links of one dimension after the other."""
-    links = carriers_of(topology, demand, cost)
+def symmetric_bounds(
+    topology: Topology, demand: Collective, cost: CostModel, enough: int
+) -> Iterator[Bound]:
+    """What one NPU's sends prove, and then the links of one dimension after the other."""
+    classes = sends_of(demand, slowest_rank(topology, demand))
+    yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes)
+    links = Carriers.of(topology, classes, cost)
     sizes = sizes_of(demand)
     chunks = int((sizes > 0).sum())
     whole = topology.whole or topology
     everyone = np.arange(whole.npus)
     left = _left_of(whole, topology)
-    for lengths in _lengths(whole, carriers_of(whole, demand, cost)):
+    for lengths in _lengths(whole, Carriers.of(whole, classes, cost)):
         # From one NPU to all others; from all others to one, it is the same sum.
         away = _distances(whole, lengths, [0], everyone, np.ones_like(everyone))
         gone = [
@@ -62,6 +68,38 @@ def symmetric_bounds(topology: Topology, demand: Collective, cost: CostModel) ->
         total, count = away * demand.size - gone[0], away * chunks - gone[1]
         time, ideal = links.prove(lengths[left], total, count)
         yield Bound(time, "flow", ideal)
+
+
+def sizes_of(demand: Collective) -> NDArray[np.int64]:
+    """Bytes of each chunk that an NPU has: a row for each rank it is for."""
+    marks = cut(demand.size, demand.ranks * demand.chunks_per_share, demand.alignment)
+    return np.diff(marks).reshape(demand.ranks, demand.chunks_per_share)
+
+
+def slowest_rank(topology: Topology, demand: Collective) -> int:
+    """The rank whose links out carry least: the first, unless some have failed."""
+    out = np.bincount(topology.src, weights=topology.bandwidth, minlength=topology.nodes)
+    return int(out[list(demand.group)].argmin())
+
+
+def sends_of(demand: Collective, rank: int) -> ChunkClasses:
+    """What a rank has for the others: a part of the collective, so its bounds hold for all."""
+    sizes = sizes_of(demand)
+    real = sizes[sizes > 0]
+    gets = sizes.sum(axis=1) > 0
+    gets[rank] = False
+    others = np.flatnonzero(gets).astype(np.int32)
+    return ChunkClasses(
+        np.full_like(others, rank),
+        others,
+        np.zeros(len(others), dtype=np.bool_),
+        (sizes > 0).sum(1)[others],
+        sizes.sum(1)[others],
+        int(real.min()),
+        int(real.max()),
+        np.arange(demand.ranks + 1, dtype=np.int64),
+        np.array(demand.group, dtype=np.int32),
+    )
 
 
 def _is_part(topology: Topology) -> bool:
