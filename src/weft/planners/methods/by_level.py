@@ -433,6 +433,10 @@ class _Compact(_Search):
             if all(lane.shares * len(mix) <= units for lane in mix):
                 yield mix
 
+    def _steps(self, frame: Frame, level: int) -> Iterator[Step]:
+        """None goes round rings: behind switches all are neighbours."""
+        return (step for step in super()._steps(frame, level) if not step.ring)
+
     @property
     def is_cheap(self) -> bool:
         """Whether there are few moves: else parts are not mixed."""
