@@ -1,4 +1,4 @@
-"""Compositions by level in compact form on small networks: of every kind, good ones and poor ones."""
+"""Compositions by level on small networks in compact form: of every kind, good and poor ones."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ SPEEDS = {"bandwidth": "1GB/s", "latency": "10ns"}
 
 
 def by_hand(kind: str = "all-gather", start: list[int] | None = None) -> Algorithm:
-    """Two NPUs at a leaf tell those on the other leaf, in turns over the one spine, then each other.
+    """NPUs at a leaf tell those on the other leaf, in turns over the one spine, then each other.
 
     Chunks of 112 B, the last one is shorter: a hop in a leaf takes 132 ns, between leaves 152 ns,
     and 112 ns more in the second turn.

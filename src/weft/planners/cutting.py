@@ -80,14 +80,12 @@ class Cutting:
 
     def sizes(self, demand: Collective) -> Iterator[tuple[int, int]]:
         """Bytes of the smallest and the largest chunk of each part; `demand` is not cut yet."""
-        if demand.kind != "all-reduce" or not self.free:
-            whole = self.demand(demand)
-            yield from ((whole.smallest_chunk, whole.largest_chunk) for _ in self.mix)
-            return
-        sizes, first = self._bytes(demand), 0
+        first, sums = 0, demand.kind == "all-reduce"
+        sizes = self._bytes(self.demand(demand) if not sums else demand)
         for lane, pieces in zip(self.mix, self.pieces, strict=True):
-            end = first + lane.shares * pieces
-            yield int(sizes[first:end].min()), int(sizes[first:end].max())
+            end = first + (lane.shares * pieces if sums else pieces)
+            mine = sizes[first:end] if sums else sizes.reshape(demand.ranks, -1)[:, first:end]
+            yield int(mine.min()), int(mine.max())
             first = end
 
     def _bytes(self, demand: Collective) -> Numbers:

@@ -51,6 +51,7 @@ _HARDLY = 1.0002
 _MOST_MOVES, _MOVES_A_ROW = 1 << 20, 1 / 8  # of one NPU, where all do the same
 # NPUs whose rows are listed even so: exact times gain a little, and more where links are shared.
 _MOST_LISTED, _MOST_SHARING = 128, 512
+_LITTLE = 1.04  # times what is good enough
 _WORTH = 1.002  # more pieces, and more parts, must gain at least this much
 
 
@@ -443,14 +444,17 @@ class _Compact(_Search):
         return self.looks == _LOOKS
 
     def _look(self, mix: Mix) -> int:
-        """By both rules, where that is cheap; none once some plan is good enough."""
-        if min(self.seen.values(), default=NEVER) <= self._enough:
-            return NEVER
-        rules = _RULES if self.is_cheap else _RULES[:1]
-        return min(self._time(self._cut(mix, _FEW_ROWS), rule) for rule in rules)
+        """By both rules, until some plan is good enough."""
+        for rule in _RULES:
+            if min(self.seen.values(), default=NEVER) > self._enough:
+                self._time(self._cut(mix, _FEW_ROWS), rule)
+        cut = self._cut(mix, _FEW_ROWS)
+        return min(self.seen.get((cut, rule), NEVER) for rule in _RULES)
 
     def _mixed(self, mix: Mix, lanes: Sequence[Lane]) -> Mix:
-        return super()._mixed(mix, lanes) if self.is_cheap else mix
+        """Not where that is dear, for what little may be gained."""
+        near = _are_many(self.problem) and min(self.seen.values()) <= self._enough * _LITTLE
+        return super()._mixed(mix, lanes) if self.is_cheap and not near else mix
 
     def _climb(self, mix: Mix) -> None:
         if self.is_cheap:

@@ -12,6 +12,7 @@ from weft.errors import InputError
 from weft.formats.limits import checked_range
 from weft.formats.store._layout import Arrays, Types
 from weft.formats.store.kinds import KINDS, StoredKind, Taken
+from weft.judge.level_parts import wrong_parts
 from weft.topology.ladders import Ladder
 from weft.units import CLOCK_PS
 
@@ -62,11 +63,6 @@ def _make(frame: Algorithm, arrays: Arrays) -> LevelRows:
     ranges = {"npus": topology.npus, "start": CLOCK_PS, "turn": count, "tiers": 63}
     for name, end in {**ranges, "up": topology.links, "down": topology.links}.items():
         checked_range(name, columns[name], end)
-    if len(np.unique(npus)) < count:
-        raise InputError("an NPU stands at two places of the grid")
-    members = [npu for one in frame.demands for npu in one.group]
-    if len(members) != count or not np.isin(members, npus).all():
-        raise InputError("the NPUs of the grid are not those of the groups")
     rows = LevelRows(
         sizes,
         npus,
@@ -77,8 +73,8 @@ def _make(frame: Algorithm, arrays: Arrays) -> LevelRows:
         sums=demand.kind in ("reduce-scatter", "all-reduce"),
         copies=demand.kind in ("all-gather", "all-reduce"),
     )
-    if sum(math.prod(stage.shape) for stage in rows.stages) != len(rows.start):
-        raise InputError("the parts do not have as many moves as there are starts")
+    if (wrong := wrong_parts(frame, rows)) is not None:
+        raise InputError(wrong)
     return rows
 
 
@@ -97,24 +93,19 @@ def _ladders(columns: Arrays | dict[str, np.ndarray], count: int) -> Iterator[La
 
 def _parts(numbers: list[int], dimensions: int, ladders: int) -> Iterator[LevelPart]:
     left = iter(numbers)
-    seen = None
     for pieces in left:
-        steps, used = list[LevelStep](), 0
+        steps = list[LevelStep]()
         for _ in range(next(left, 0)):
             scatter, ladder, bits = (next(left, -1) for _ in range(3))
             if scatter not in (0, 1) or not 0 <= ladder < ladders or bits < 1:
                 raise InputError("a step of a part has no ladder, or no dimensions")
-            if bits >> dimensions or bits & used:
-                raise InputError("the steps of a part go along a dimension twice, or along none")
-            used |= bits
+            if bits >> dimensions:
+                raise InputError("a step of a part goes along a dimension that is not there")
             along = tuple(d for d in range(dimensions) if bits >> d & 1)
             steps.append(LevelStep(along, bool(scatter), ladder))
-        if pieces < 1 or not steps or seen not in (None, used):
-            raise InputError("a part has no pieces, no steps or other dimensions than the first")
-        seen = used
+        if not steps:
+            raise InputError("a part has no steps")
         yield LevelPart(tuple(steps), pieces)
-    if seen is None:
-        raise InputError("there are no parts")
 
 
 KINDS.add(LevelRows.kind, StoredKind(_take, _make, of_one=True))
