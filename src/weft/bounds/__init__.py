@@ -50,7 +50,12 @@ _MOST_LISTED = 1 << 20  # chunks of one collective, where there is a bound witho
 
 
 def lower_bound(
-    topology: Topology, chunks: Chunks, cost: CostModel, *, enough: int = NEVER
+    topology: Topology,
+    chunks: Chunks,
+    cost: CostModel,
+    *,
+    enough: int = NEVER,
+    effort: float = 1.0,
 ) -> Bound:
     """The strongest bound Weft can prove at reasonable cost.
 
@@ -59,18 +64,23 @@ def lower_bound(
     enough
         A time in picoseconds, usually that of an algorithm: a bound that reaches it proves the
         algorithm optimal, and the search stops; also if only one part in a million is missing.
+    effort
+        How much of the usual cost is reasonable.
     """
     topology, enough = _within_reach(topology, chunks), int(enough * _MET)
     classes = ChunkClasses.of(chunks)
     bound = NONE
     node_budget = max(_NODE_BUDGET, topology.links + topology.nodes)  # one NPU's distances
+    messages, flows, cuts = (
+        int(budget * effort) for budget in (_MESSAGE_BUDGET, _FLOW_BUDGET, _CUT_BUDGET)
+    )
     proofs: list[Callable[[int], Bound]] = [
         lambda _: node_bound(topology, classes, cost, enough, node_budget),
         lambda _: region_bound(topology, classes, cost),
         lambda _: postal_bound(topology, classes, cost),
-        lambda _: message_bound(topology, classes, cost, enough, _MESSAGE_BUDGET),
-        lambda _: flow_bound(topology, classes, cost, enough, _FLOW_BUDGET),
-        lambda known: cut_bound(topology, classes, cost, enough, _CUT_BUDGET, known),
+        lambda _: message_bound(topology, classes, cost, enough, messages),
+        lambda _: flow_bound(topology, classes, cost, enough, flows),
+        lambda known: cut_bound(topology, classes, cost, enough, cuts, known),
     ]
     for number, prove in enumerate(proofs):
         bound = bound.stronger(prove(bound.ideal))
