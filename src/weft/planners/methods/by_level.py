@@ -135,8 +135,8 @@ def _ranks(problem: Problem) -> int:
 
 
 def _are_many(problem: Problem) -> bool:
-    """Whether there are more NPUs than others could plan for in reasonable time."""
-    return _ranks(problem) > _MOST_MIXED
+    """Whether there are so many NPUs that others could not plan for them in reasonable time."""
+    return _ranks(problem) >= _MOST_MIXED
 
 
 def _alike(problem: Problem) -> TerracedScene | None:
