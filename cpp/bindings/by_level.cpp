@@ -17,9 +17,8 @@ void bind(nb::module_& module) {
         .def(
             "__init__",
             [](MoveTypes* self, Column<std::int64_t> duration, Column<std::int64_t> offsets,
-               Column<std::int32_t> resource, Column<std::int64_t> begin,
-               Column<std::int64_t> same, Column<std::int64_t> other,
-               Column<std::int32_t> turns) {
+               Column<std::int32_t> resource, Column<std::int64_t> begin, Column<std::int64_t> same,
+               Column<std::int64_t> other, Column<std::int32_t> turns) {
                 new (self) MoveTypes{copy(duration), copy(offsets), copy(resource), copy(begin),
                                      copy(same),     copy(other),   copy(turns)};
             },
@@ -30,10 +29,10 @@ void bind(nb::module_& module) {
             "__init__",
             [](Lane* self, Column<std::int32_t> size, Column<bool> scatter, Column<bool> ring,
                Column<std::int32_t> first, Column<std::int32_t> there, Column<std::int32_t> back,
-               std::int32_t pieces, bool sums, bool copies, bool exchange,
-               const MoveTypes& types) {
-                new (self) Lane{copy(size), flags(scatter), flags(ring), copy(first), copy(there),
-                                copy(back), pieces, sums, copies, exchange, types};
+               std::int32_t pieces, bool sums, bool copies, bool exchange, const MoveTypes& types) {
+                new (self) Lane{copy(size),  flags(scatter), flags(ring), copy(first),
+                                copy(there), copy(back),     pieces,      sums,
+                                copies,      exchange,       types};
             },
             nb::kw_only(), "size"_a, "scatter"_a, "ring"_a, "first"_a, "there"_a, "back"_a,
             "pieces"_a, "sums"_a, "copies"_a, "exchange"_a, "types"_a);

@@ -224,8 +224,8 @@ class Graph {
 class Composer {
   public:
     Composer(const std::vector<Lane>& lanes, std::int32_t resources, Rule rule, Progress& progress)
-        : lanes_(lanes), graph_(lanes), rule_(rule), progress_(progress),
-          used_(resources), begins_(resources) {
+        : lanes_(lanes), graph_(lanes), rule_(rule), progress_(progress), used_(resources),
+          begins_(resources) {
         find_queues();
         find_priorities();
     }
@@ -330,7 +330,8 @@ class Composer {
         const auto& node = graph_[first_of(queue)];
         const auto& types = lanes_[node.lane].types;
         for (auto i = types.offsets[node.type]; i < types.offsets[node.type + 1]; ++i)
-            if (now_ + types.begin[i] < used_[types.resource[i]].until(types.turns[i])) return false;
+            if (now_ + types.begin[i] < used_[types.resource[i]].until(types.turns[i]))
+                return false;
         return true;
     }
     void start(std::int32_t move, std::size_t queue) {
@@ -352,9 +353,7 @@ class Composer {
     struct Used {
         ps same = 0, other = 0, before = 0;  // all uses; all uses; those before the last turns
         std::int32_t turns = -1;
-        ps until(std::int32_t next) const {
-            return std::max(same, next == turns ? before : other);
-        }
+        ps until(std::int32_t next) const { return std::max(same, next == turns ? before : other); }
         void add(std::int32_t next, ps same_until, ps other_until) {
             if (next != turns) before = other;
             turns = next;
@@ -367,8 +366,8 @@ class Composer {
     const Graph graph_;
     const Rule rule_;
     Progress& progress_;
-    std::vector<Used> used_;                          // by resource
-    std::vector<std::vector<ps>> begins_;             // by resource: when moves may begin with it
+    std::vector<Used> used_;                           // by resource
+    std::vector<std::vector<ps>> begins_;              // by resource: when moves may begin with it
     std::vector<std::vector<std::int32_t>> queue_of_;  // by lane and type
     std::vector<Queue> queues_;
     std::vector<std::size_t> active_;

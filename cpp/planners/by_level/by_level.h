@@ -21,9 +21,9 @@ struct MoveTypes {
     std::vector<ps> duration;
     std::vector<std::int64_t> offsets;  // by type, into those below
     std::vector<std::int32_t> resource;
-    std::vector<ps> begin;              // after the start of the move
-    std::vector<ps> same, other;        // when the next may begin: with the same turns, with others
-    std::vector<std::int32_t> turns;    // equal where turns are the same
+    std::vector<ps> begin;            // after the start of the move
+    std::vector<ps> same, other;      // when the next may begin: with the same turns, with others
+    std::vector<std::int32_t> turns;  // equal where turns are the same
 };
 
 // Steps in the order in which sums go along levels, and copies back along those scattered.
@@ -33,8 +33,9 @@ struct MoveTypes {
 // where the share belongs along the levels scattered later (the next one varying fastest), then by
 // piece. A share at distance d belongs to the NPU d places on; its copy comes back from there.
 //
-// In an exchange messages go along one level after the other. There a step's moves come by distance,
-// then by how far the message goes along all other levels (the first varying fastest), then by piece.
+// In an exchange messages go along one level after the other. There a step's moves come by
+// distance, then by how far the message goes along all other levels (the first varying fastest),
+// then by piece.
 struct Lane {
     std::vector<std::int32_t> size;           // by step: NPUs along the level
     std::vector<std::uint8_t> scatter, ring;  // by step; rings are scattered
