@@ -15,7 +15,7 @@ from weft.algorithm import Algorithm, LevelRows
 from weft.collective import Collective
 from weft.planners import Problem
 from weft.planners.cutting import Cutting
-from weft.planners.methods.by_level import _Compact
+from weft.planners.level_moves import MoveSearch
 from weft.planners.mixes import beside
 from weft.planners.terraces import terraced
 from weft.topology import Topology, load_topology
@@ -89,7 +89,7 @@ def level_plans(draw: st.DrawFn, kinds: Sequence[str] = KINDS) -> Algorithm:
         problem = replace(problem, free=(True,) * len(demands))
     scene = terraced(problem)
     assume(scene is not None)
-    search = _Compact(problem, scene)
+    search = MoveSearch(problem, scene)
     frame = draw(st.sampled_from(scene.frames))
     lanes = list(islice(search._lanes(frame), 64))
     assume(lanes)
