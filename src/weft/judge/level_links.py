@@ -110,8 +110,9 @@ class _Links:
             place = 2 * top + 1 - tier if down else tier
             turning = rungs.changed(top, tier) & rungs.turning[top] if down and wait else 0
             shifts, shift = np.unique(_only(self.rows.sizes, by, turning), return_inverse=True)
-            shared = rungs.shared[tier]
-            for number, one in enumerate(shifts.tolist()):
+            shared, order = rungs.shared[tier], np.argsort(shift.reshape(-1), kind="stable")
+            ends = np.cumsum(np.bincount(shift.reshape(-1)))[:-1]
+            for one, some in zip(shifts.tolist(), np.split(order, ends), strict=True):
                 yield _Use(
                     (ladder, tier, down),
                     top,
@@ -122,7 +123,7 @@ class _Links:
                     int(end[place]) + (spread if shared else 0),
                     int(end[place]) + spread,
                     (wait, top, one) if wait else (0, 0, 0),
-                    moves[shift.reshape(-1) == number].reshape(-1),
+                    moves[some].reshape(-1),
                 )
 
     def same_turn(self, use: _Use) -> Verdict | None:
