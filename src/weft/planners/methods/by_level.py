@@ -48,7 +48,9 @@ class ByLevel(Planner):
             full = problem.demand.smallest_chunk > 0 or kinds == {"all-reduce"}
             return None if full else "plans chunks that are not empty"
         if kinds == {"all-to-all"}:
-            return "plans all-to-all among NPUs that all see the same switches"
+            return (
+                f"plans all-to-all among more than {_MOST_LISTED} NPUs that see the same switches"
+            )
         if problem.topology.buffers and problem.cost.switching == "store-and-forward":
             return "plans switches that can hold any chunk"
         if sum(demand.ranks**2 for demand in problem.demands) > MOST_ROWS:
@@ -109,7 +111,7 @@ def _planned(problem: Problem) -> Algorithm:
 def _alike(problem: Problem) -> TerracedScene | None:
     """What all NPUs see, where they see the same and are many."""
     ranks = ranks_of(problem)
-    if ranks <= _MOST_LISTED and problem.kinds <= set(KINDS):
+    if ranks <= _MOST_LISTED:
         return None
     found = terraced(problem)
     few = found is not None and found.is_shared and ranks <= _MOST_SHARING
