@@ -17,21 +17,25 @@ void bind(nb::module_& module) {
         .def(
             "__init__",
             [](MoveTypes* self, Column<std::int64_t> duration, Column<std::int64_t> offsets,
-               Column<std::int32_t> resource, Column<std::int64_t> hold) {
-                new (self) MoveTypes{copy(duration), copy(offsets), copy(resource), copy(hold)};
+               Column<std::int32_t> resource, Column<std::int64_t> begin, Column<std::int64_t> same,
+               Column<std::int64_t> other, Column<std::int32_t> turns) {
+                new (self) MoveTypes{copy(duration), copy(offsets), copy(resource), copy(begin),
+                                     copy(same),     copy(other),   copy(turns)};
             },
-            nb::kw_only(), "duration"_a, "offsets"_a, "resource"_a, "hold"_a);
+            nb::kw_only(), "duration"_a, "offsets"_a, "resource"_a, "begin"_a, "same"_a, "other"_a,
+            "turns"_a);
     nb::class_<Lane>(module, "Lane", "See ``cpp/planners/by_level/by_level.h``.")
         .def(
             "__init__",
             [](Lane* self, Column<std::int32_t> size, Column<bool> scatter, Column<bool> ring,
-               Column<std::int32_t> type, std::int32_t pieces, bool sums, bool copies,
-               const MoveTypes& types) {
-                new (self) Lane{copy(size), flags(scatter), flags(ring), copy(type),
-                                pieces,     sums,           copies,      types};
+               Column<std::int32_t> first, Column<std::int32_t> there, Column<std::int32_t> back,
+               std::int32_t pieces, bool sums, bool copies, bool exchange, const MoveTypes& types) {
+                new (self) Lane{copy(size),  flags(scatter), flags(ring), copy(first),
+                                copy(there), copy(back),     pieces,      sums,
+                                copies,      exchange,       types};
             },
-            nb::kw_only(), "size"_a, "scatter"_a, "ring"_a, "type"_a, "pieces"_a, "sums"_a,
-            "copies"_a, "types"_a);
+            nb::kw_only(), "size"_a, "scatter"_a, "ring"_a, "first"_a, "there"_a, "back"_a,
+            "pieces"_a, "sums"_a, "copies"_a, "exchange"_a, "types"_a);
     module.def(
         "compose",
         [](const std::vector<Lane>& lanes, std::int32_t resources, std::int32_t rule,

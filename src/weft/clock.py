@@ -12,6 +12,7 @@ from weft.errors import InputError
 from weft.topology.model import Topology
 from weft.units import CLOCK_PS
 
+_MOST_LEVELS = 64  # of a composition
 _LINKS_A_HOP = 16  # more switches in a row than any fabric has
 
 
@@ -39,11 +40,21 @@ def fits_clock(topology: Topology, demands: Sequence[Collective], *, alike: bool
 
 def _times(topology: Topology, demands: Sequence[Collective], *, alike: bool) -> list[int]:
     """The longest that each demand may take, in picoseconds."""
-    npus = 1 if alike else topology.npus
     return [
-        2 * demand.chunk_count * npus * _longest(topology, demand.largest_chunk)
+        2 * _transfers(topology, demand, alike=alike) * _longest(topology, demand.largest_chunk)
         for demand in demands
     ]
+
+
+def _transfers(topology: Topology, demand: Collective, *, alike: bool) -> int:
+    """How often chunks may be sent one after the other."""
+    if not alike:
+        return demand.chunk_count * topology.npus
+    if demand.kind != "all-to-all":
+        return demand.chunk_count
+    # One NPU's chunks, each at most round every dimension, or up and down every level.
+    hops = min(demand.ranks, sum(topology.dimensions) + _MOST_LEVELS)
+    return demand.chunk_count // demand.ranks * hops
 
 
 def check_run(topology: Topology, chunks: Chunks, transfers: int, reducer: int | None) -> None:

@@ -57,6 +57,9 @@ class Bounded(Value):
         }
 
 
+_FEW_GROUPS = 16  # whose bounds alone are each worth the usual cost
+
+
 @dataclass(frozen=True)
 class GroupResult(Bounded):
     """How one of the collectives fares.
@@ -145,10 +148,12 @@ def group_results(
     """One result per collective; `bound` is that of all together."""
     if len(demands) == 1:
         return (GroupResult(demands[0], times[0], bound),)
-    return tuple(
-        GroupResult(demand, time, lower_bound(topology, demand.chunks, cost, enough=time))
+    effort = 1.0 if len(demands) <= _FEW_GROUPS else 1 / len(demands)
+    bounds = [
+        lower_bound(topology, demand.chunks, cost, enough=time, effort=effort)
         for demand, time in zip(demands, times, strict=True)
-    )
+    ]
+    return tuple(GroupResult(*each) for each in zip(demands, times, bounds, strict=True))
 
 
 def network_figures(topology: Topology) -> dict[str, Any]:

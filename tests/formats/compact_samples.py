@@ -7,11 +7,21 @@ from dataclasses import fields
 import numpy as np
 from chakra_samples import assert_same_columns
 
-from weft.algorithm import Algorithm, RoundLog, SymmetricRows, Timing
+from weft.algorithm import (
+    Algorithm,
+    LevelPart,
+    LevelRows,
+    LevelStep,
+    RoundLog,
+    SymmetricRows,
+    Timing,
+)
 from weft.algorithm.rounds import NARROW_CHUNKS
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.topology import load_topology
+from weft.topology.grid import grid_of
+from weft.topology.ladders import ladders_of
 
 RATE, DELAY, CHUNK = 10**9, 1000, 1000
 SLOT = CHUNK * 1000 + DELAY  # with a latency that blocks
@@ -65,6 +75,18 @@ def symmetric(npus: int = 6, kind: str = "all-gather") -> Algorithm:
     return Algorithm(
         (demand,), rows, Timing(network(f"ring:{npus}"), COST), {"method": "symmetric"}
     )
+
+
+def levels() -> Algorithm:
+    """Two NPUs on each of two leaves under one spine, across leaves first."""
+    topology = load_topology("leaf-spine:2x2x1", bandwidth="1GB/s", latency="10ns")
+    grid = grid_of(topology, range(4))
+    part = LevelPart((LevelStep((0,), True, 0), LevelStep((1,), True, 0)), 1)
+    start = np.array([0, 244, 356], dtype=np.int64) * 1000
+    ladders = tuple(ladders_of(topology, grid))
+    rows = LevelRows(grid.sizes, grid.npus, ladders, (part,), start, sums=False)
+    demand = Collective.of("all-gather", range(4), 400)
+    return Algorithm((demand,), rows, Timing(topology, CostModel()), {"method": "by-level"})
 
 
 def assert_same_compact(a: Algorithm, b: Algorithm) -> None:

@@ -17,7 +17,7 @@ from weft.cost import CostModel
 from weft.planners import PLANNERS, Problem
 from weft.planners.cutting import Cutting
 from weft.planners.layouts import scene_of
-from weft.planners.methods.by_level import _Search
+from weft.planners.level_search import LevelSearch
 from weft.topology import load_topology
 
 FABRICS = st.sampled_from(
@@ -106,7 +106,7 @@ def test_moves_say_what_all_rows_take(spec: str, kind: str) -> None:
     problem = replace(Problem.of(network, demand), free=(True,))
     scene = scene_of(network, [demand], CostModel())
     assert scene is not None
-    search = _Search(problem, scene)
+    search = LevelSearch(problem, scene)
     for lane in search._lanes(scene.frames[0]):
         cutting = Cutting.of(demand, (lane,), 5000)
         _, _, time = search._composed(cutting, 1)

@@ -23,7 +23,7 @@ class Graph {
 
     struct Node {
         std::int32_t lane, type;  // type -1: nothing moves here
-        std::int32_t turn = 0;    // among moves of the same step: the lowest first
+        std::int64_t turn = 0;    // among moves of the same step: the lowest first
         std::int32_t sums = -1;   // the number of the step, where it is one of the sums
         std::int32_t waits_for = 0, first_edge = -1;
     };
@@ -71,6 +71,13 @@ class Graph {
             if (lane.scatter[i]) shares *= lane.size[i];
         return shares;
     }
+    // How many messages of an exchange differ along the levels beside one.
+    static std::int32_t others(const Lane& lane, std::size_t step) {
+        std::int32_t count = 1;
+        for (std::size_t i = 0; i < lane.size.size(); ++i)
+            if (i != step) count *= lane.size[i];
+        return count;
+    }
     // Half-way round a ring pieces take turns up and down.
     static bool is_up(std::int32_t size, std::int32_t distance, std::int32_t piece) {
         return distance <= (size - piece % 2) / 2;
@@ -81,6 +88,19 @@ class Graph {
     }
 
     void add_moves(const Lane& lane, std::int32_t number) {
+        if (lane.exchange) {
+            for (std::size_t step = 0; step < lane.size.size(); ++step) {
+                const auto count = others(lane, step) * lane.pieces;
+                for (std::int32_t distance = 1; distance < lane.size[step]; ++distance)
+                    for (std::int32_t i = 0; i < count; ++i) {
+                        // Those with the same turns follow each other.
+                        const auto type = lane.there[lane.first[step] + distance - 1];
+                        nodes_.push_back(
+                            {number, type, (std::int64_t{type} * count + i) * lane.size[step]});
+                    }
+            }
+            return;
+        }
         const auto add_step = [&](std::size_t step, bool back) {
             const auto size = lane.size[step];
             const auto shares = later_shares(lane, step), count = shares * lane.pieces;
@@ -92,8 +112,9 @@ class Graph {
                     // Share by share, so that the first go on early; an NPU's own come last.
                     const auto later = i / lane.pieces, piece = i % lane.pieces;
                     const auto away = (later + shares - 1) % shares;
-                    nodes_.push_back({number, lane.type[step] + (back ? size - there : there) - 1,
-                                      (piece * shares + away) * size + distance,
+                    const auto type = lane.first[step] + there - 1;
+                    nodes_.push_back({number, back ? lane.back[type] : lane.there[type],
+                                      (std::int64_t{piece} * shares + away) * size + distance,
                                       back ? -1 : static_cast<std::int32_t>(step)});
                 }
         };
@@ -107,6 +128,7 @@ class Graph {
 
     // Adds who waits for whom; returns the first move of the next lane.
     std::int32_t add_lane(const Lane& lane, std::int32_t first) {
+        if (lane.exchange) return add_exchange(lane, first);
         const auto steps = lane.size.size();
         // Of what is complete before a step: by share, then by piece; -1 from the start.
         std::vector<std::int32_t> complete(static_cast<std::size_t>(later_shares(lane, 0)) *
@@ -123,6 +145,28 @@ class Graph {
         return first;
     }
 
+    // Each message waits for its move along the level before.
+    std::int32_t add_exchange(const Lane& lane, std::int32_t first) {
+        const auto pieces = static_cast<std::size_t>(lane.pieces);
+        std::vector<std::int32_t> last(others(lane, 0) * lane.size[0] * pieces, -1);
+        std::size_t below = 1;  // messages that differ along the levels before
+        for (std::size_t step = 0; step < lane.size.size(); ++step) {
+            const auto size = static_cast<std::size_t>(lane.size[step]);
+            const auto count = static_cast<std::size_t>(others(lane, step));
+            for (std::size_t distance = 1; distance < size; ++distance)
+                for (std::size_t i = 0; i < count * pieces; ++i) {
+                    const auto other = i / pieces;
+                    const auto message =
+                        other % below + below * (distance + size * (other / below));
+                    auto& before = last[message * pieces + i % pieces];
+                    connect(before, first);
+                    before = first++;
+                }
+            below *= size;
+        }
+        return first;
+    }
+
     std::int32_t add_sums(const Lane& lane, std::size_t step, std::int32_t first,
                           std::vector<std::int32_t>& complete) {
         const auto size = lane.size[step], pieces = lane.pieces;
@@ -134,6 +178,9 @@ class Graph {
             const auto later = i / pieces, piece = i % pieces;
             return complete[(distance + size * later) * pieces + piece];
         };
+        // Where owners keep a copy apart before, nothing may be added until they have sent it.
+        const bool kept = scatter && std::find(lane.scatter.begin(), lane.scatter.begin() + step,
+                                               0) != lane.scatter.begin() + step;
         std::vector<std::int32_t> after(count);
         for (std::int32_t i = 0; i < count; ++i) {
             after[i] = add_point();
@@ -141,6 +188,7 @@ class Graph {
             for (std::int32_t distance = 1; distance < size; ++distance) {
                 const auto move = first + (distance - 1) * count + i;
                 connect(before(distance, i), move);
+                if (kept) connect(before(0, i), move);
                 const auto next = lane.ring[step] ? nearer(size, distance, i % pieces) : 0;
                 connect(move, next == 0 ? after[i] : first + (next - 1) * count + i);
             }
@@ -176,8 +224,8 @@ class Graph {
 class Composer {
   public:
     Composer(const std::vector<Lane>& lanes, std::int32_t resources, Rule rule, Progress& progress)
-        : lanes_(lanes), graph_(lanes), rule_(rule), progress_(progress),
-          busy_until_(resources, 0) {
+        : lanes_(lanes), graph_(lanes), rule_(rule), progress_(progress), used_(resources),
+          begins_(resources) {
         find_queues();
         find_priorities();
     }
@@ -203,7 +251,7 @@ class Composer {
     }
 
   private:
-    using Waiting = std::tuple<ps, std::int32_t, std::int32_t>;  // priority, minus turn and move
+    using Waiting = std::tuple<ps, std::int64_t, std::int32_t>;  // priority, minus turn and move
     using Queue = std::priority_queue<Waiting>;
 
     std::span<const std::int32_t> resources_of(const MoveTypes& types, std::int32_t type) const {
@@ -224,8 +272,13 @@ class Composer {
             }
         }
         queues_.resize(number.size());
-        needed_.resize(number.size());
-        for (const auto& [resources, queue] : number) needed_[queue] = resources;
+        for (const Lane& lane : lanes_)
+            for (std::size_t i = 0; i < lane.types.resource.size(); ++i)
+                begins_[lane.types.resource[i]].push_back(lane.types.begin[i]);
+        for (auto& begins : begins_) {
+            std::sort(begins.begin(), begins.end());
+            begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+        }
     }
     // How long it takes from the start of each node until all that waits for it has arrived.
     void find_priorities() {
@@ -269,11 +322,17 @@ class Composer {
         std::sort(active_.begin(), active_.end(),
                   [&](auto a, auto b) { return queues_[a].top() > queues_[b].top(); });
         for (auto queue : active_)
-            if (is_free(queue)) start(-std::get<2>(queues_[queue].top()), queue);
+            if (is_free(queue)) start(first_of(queue), queue);
     }
+    std::int32_t first_of(std::size_t queue) const { return -std::get<2>(queues_[queue].top()); }
+    // Whether the first of a queue can start now.
     bool is_free(std::size_t queue) const {
-        return std::all_of(needed_[queue].begin(), needed_[queue].end(),
-                           [&](auto resource) { return busy_until_[resource] <= now_; });
+        const auto& node = graph_[first_of(queue)];
+        const auto& types = lanes_[node.lane].types;
+        for (auto i = types.offsets[node.type]; i < types.offsets[node.type + 1]; ++i)
+            if (now_ + types.begin[i] < used_[types.resource[i]].until(types.turns[i]))
+                return false;
+        return true;
     }
     void start(std::int32_t move, std::size_t queue) {
         queues_[queue].pop();
@@ -281,18 +340,35 @@ class Composer {
         const auto& types = lanes_[graph_[move].lane].types;
         const auto type = graph_[move].type;
         for (auto i = types.offsets[type]; i < types.offsets[type + 1]; ++i) {
-            busy_until_[types.resource[i]] = now_ + types.hold[i];
-            events_.emplace(now_ + types.hold[i], -1);
+            auto& used = used_[types.resource[i]];
+            used.add(types.turns[i], now_ + types.same[i], now_ + types.other[i]);
+            for (auto begin : begins_[types.resource[i]])
+                for (auto until : {used.same, used.other})
+                    if (until - begin > now_) events_.emplace(until - begin, -1);
         }
         events_.emplace(now_ + types.duration[type], move);
     }
+
+    // When a resource can be used again.
+    struct Used {
+        ps same = 0, other = 0, before = 0;  // all uses; all uses; those before the last turns
+        std::int32_t turns = -1;
+        ps until(std::int32_t next) const { return std::max(same, next == turns ? before : other); }
+        void add(std::int32_t next, ps same_until, ps other_until) {
+            if (next != turns) before = other;
+            turns = next;
+            same = std::max(same, same_until);
+            other = std::max(other, other_until);
+        }
+    };
 
     const std::vector<Lane>& lanes_;
     const Graph graph_;
     const Rule rule_;
     Progress& progress_;
-    std::vector<ps> busy_until_;
-    std::vector<std::vector<std::int32_t>> queue_of_, needed_;  // by lane and type; by queue
+    std::vector<Used> used_;                           // by resource
+    std::vector<std::vector<ps>> begins_;              // by resource: when moves may begin with it
+    std::vector<std::vector<std::int32_t>> queue_of_;  // by lane and type
     std::vector<Queue> queues_;
     std::vector<std::size_t> active_;
     std::vector<ps> priority_;

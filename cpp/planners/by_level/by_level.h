@@ -13,12 +13,17 @@
 
 namespace weft {
 
-// What moves occupy: for each type of move, a hold of some resources, and how long it takes.
+// What moves occupy: for each type of move some resources, and how long it takes.
+//
+// Who shares a resource takes turns, each of which comes a little later. After a move, another with
+// the same turns may begin sooner than one with others.
 struct MoveTypes {
     std::vector<ps> duration;
-    std::vector<std::int64_t> offsets;  // by type, into the two below
+    std::vector<std::int64_t> offsets;  // by type, into those below
     std::vector<std::int32_t> resource;
-    std::vector<ps> hold;
+    std::vector<ps> begin;            // after the start of the move
+    std::vector<ps> same, other;      // when the next may begin: with the same turns, with others
+    std::vector<std::int32_t> turns;  // equal where turns are the same
 };
 
 // Steps in the order in which sums go along levels, and copies back along those scattered.
@@ -27,12 +32,17 @@ struct MoveTypes {
 // come in the opposite order. Within a step: by the distance along the level from 1 on, then by
 // where the share belongs along the levels scattered later (the next one varying fastest), then by
 // piece. A share at distance d belongs to the NPU d places on; its copy comes back from there.
+//
+// In an exchange messages go along one level after the other. There a step's moves come by
+// distance, then by how far the message goes along all other levels (the first varying fastest),
+// then by piece.
 struct Lane {
     std::vector<std::int32_t> size;           // by step: NPUs along the level
     std::vector<std::uint8_t> scatter, ring;  // by step; rings are scattered
-    std::vector<std::int32_t> type;           // by step: of distance 1; the others follow
+    std::vector<std::int32_t> first;          // by step: where distance 1 stands in the next two
+    std::vector<std::int32_t> there, back;    // types of moves to the NPU at a distance, and back
     std::int32_t pieces;
-    bool sums, copies;
+    bool sums, copies, exchange;
     MoveTypes types;
 };
 

@@ -3,6 +3,7 @@
 from weft.algorithm.activity import Activity, chunk_bytes
 from weft.algorithm.cells import Cells, cells_of
 from weft.algorithm.description import described
+from weft.algorithm.levels import LevelPart, LevelRows, LevelStep, Stage
 from weft.algorithm.linearization import Linearized, Program, linearize
 from weft.algorithm.log_file import UnnamedFile
 from weft.algorithm.model import Algorithm, last_ends
@@ -21,6 +22,9 @@ __all__ = [
     "Buffer",
     "Cells",
     "CompactRows",
+    "LevelPart",
+    "LevelRows",
+    "LevelStep",
     "Linearized",
     "PeriodicRows",
     "Program",
@@ -29,6 +33,7 @@ __all__ = [
     "RoundLog",
     "Routes",
     "Rows",
+    "Stage",
     "SymmetricRows",
     "Timing",
     "Transfers",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm.model import Algorithm
+from weft.algorithm.rows import CompactRows
 from weft.algorithm.transfers import Transfers
 from weft.errors import InputError
 from weft.topology.links import node_name
@@ -152,8 +153,9 @@ def _near(algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers:
     if topology is None or rows.route is None:
         return np.full(len(rows), -1, dtype=np.int64)
     near = np.where(out, rows.dst, rows.src).astype(np.int64)
-    if topology.switches and algorithm.rows.compact:
-        near = _ways_from(topology, npu)[near]
+    if topology.switches and isinstance(algorithm.rows, CompactRows):
+        known = algorithm.rows.near(algorithm, npu, rows)
+        near = _ways_from(topology, npu)[near] if known is None else known
     elif topology.switches:
         routes = algorithm.routes
         ends = routes.offsets[rows.route], routes.offsets[rows.route + 1] - 1

@@ -52,7 +52,9 @@ class Algorithm(Value):
         super().__post_init__()
         if not self.demands:
             raise InputError("an algorithm serves at least one collective")
-        if self.rows.compact and (self.timing is None or len(self.demands) != 1):
+        if self.rows.compact and (
+            self.timing is None or (len(self.demands) != 1 and not self.rows.several)
+        ):
             raise InputError("compact rows need a topology, a cost model and one collective")
         if self.timed and self.timing is None:
             raise InputError("a timed algorithm needs a topology, routes and a cost model")
@@ -152,8 +154,8 @@ class Algorithm(Value):
     @cached_property
     def times(self) -> tuple[int, ...]:
         """When the last transfer of each demand ends, in picoseconds."""
-        if len(self.demands) == 1:
-            return (self.time,)
+        if len(self.demands) == 1 or self.rows.several:
+            return (self.time,) * len(self.demands)
         return last_ends(self.demands, self.transfers.chunk, self.transfers.require_times().end)
 
 

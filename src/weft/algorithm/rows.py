@@ -9,12 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from weft.display import line
 from weft.values import Value
 
 if TYPE_CHECKING:
     from weft.algorithm.model import Algorithm
     from weft.algorithm.transfers import Routes, Transfers
+
+Numbers = NDArray[np.int64]
 
 
 class Rows(Value, ABC):
@@ -30,10 +35,13 @@ class Rows(Value, ABC):
     compact
         Whether they are not listed one by one, because they are too many for a table or follow a
         rule.
+    several
+        Whether they are compact and may serve several collectives, all of which end together.
     """
 
     kind: ClassVar[str]
     compact: ClassVar[bool]
+    several: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -69,6 +77,13 @@ class CompactRows(Rows):
     @property
     def timed(self) -> bool:
         return True
+
+    def near(self, algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers | None:  # noqa: ARG002
+        """The switch between an NPU and the other end of each of its rows; None: just one may be.
+
+        `rows` are those of the NPU, as `of_npu` gives them.
+        """
+        return None
 
     def __repr__(self) -> str:
         return line(self, f"{len(self):,} rows")

@@ -13,6 +13,7 @@ import numpy as np
 from weft.bounds.bound import NONE, Bound, Certificate
 from weft.bounds.classes import ChunkClasses
 from weft.bounds.cuts import cut_bound
+from weft.bounds.exchange import exchange_bound, is_exchange
 from weft.bounds.flows import flow_bound, quick_flow_bound
 from weft.bounds.nodes import node_bound
 from weft.bounds.parts import message_bound, quick_message_bound, region_bound
@@ -23,7 +24,17 @@ from weft.cost import CostModel
 from weft.topology.model import Topology
 from weft.units import NEVER
 
-__all__ = ["Bound", "Certificate", "demand_bound", "lower_bound", "quick_bound", "quick_bounds"]
+__all__ = [
+    "NONE",
+    "Bound",
+    "Certificate",
+    "demand_bound",
+    "exchange_bound",
+    "is_exchange",
+    "lower_bound",
+    "quick_bound",
+    "quick_bounds",
+]
 
 # Link visits: about half a second each on one core.
 _NODE_BUDGET = 4_000_000
@@ -39,7 +50,12 @@ _MOST_LISTED = 1 << 20  # chunks of one collective, where there is a bound witho
 
 
 def lower_bound(
-    topology: Topology, chunks: Chunks, cost: CostModel, *, enough: int = NEVER
+    topology: Topology,
+    chunks: Chunks,
+    cost: CostModel,
+    *,
+    enough: int = NEVER,
+    effort: float = 1.0,
 ) -> Bound:
     """The strongest bound Weft can prove at reasonable cost.
 
@@ -48,18 +64,23 @@ def lower_bound(
     enough
         A time in picoseconds, usually that of an algorithm: a bound that reaches it proves the
         algorithm optimal, and the search stops; also if only one part in a million is missing.
+    effort
+        How much of the usual cost is reasonable.
     """
     topology, enough = _within_reach(topology, chunks), int(enough * _MET)
     classes = ChunkClasses.of(chunks)
     bound = NONE
     node_budget = max(_NODE_BUDGET, topology.links + topology.nodes)  # one NPU's distances
+    messages, flows, cuts = (
+        int(budget * effort) for budget in (_MESSAGE_BUDGET, _FLOW_BUDGET, _CUT_BUDGET)
+    )
     proofs: list[Callable[[int], Bound]] = [
         lambda _: node_bound(topology, classes, cost, enough, node_budget),
         lambda _: region_bound(topology, classes, cost),
         lambda _: postal_bound(topology, classes, cost),
-        lambda _: message_bound(topology, classes, cost, enough, _MESSAGE_BUDGET),
-        lambda _: flow_bound(topology, classes, cost, enough, _FLOW_BUDGET),
-        lambda known: cut_bound(topology, classes, cost, enough, _CUT_BUDGET, known),
+        lambda _: message_bound(topology, classes, cost, enough, messages),
+        lambda _: flow_bound(topology, classes, cost, enough, flows),
+        lambda known: cut_bound(topology, classes, cost, enough, cuts, known),
     ]
     for number, prove in enumerate(proofs):
         bound = bound.stronger(prove(bound.ideal))
@@ -74,15 +95,19 @@ def demand_bound(
 ) -> Bound:
     """The same for one collective, whose chunks may be too many to list.
 
-    On vertex-transitive networks, what one of them sends says much of All-to-All;
-    chunks are listed only if that does not reach `enough`, and there are not too many.
+    Of All-to-All much is known without a table: what one NPU sends, what parts of the network tell
+    each other, and on vertex-transitive networks how far all has to go. Chunks are listed only if
+    that does not reach `enough`, and there are not too many.
     """
-    if not applies(topology, demand):
+    if not is_exchange(demand):
         return lower_bound(topology, demand.chunks, cost, enough=enough)
-    bound = NONE
-    for proof in symmetric_bounds(topology, demand, cost, enough):
-        bound = bound.stronger(proof)
-    if bound.time >= enough * _MET or demand.chunk_count > _MOST_LISTED:
+    many, bound = demand.chunk_count > _MOST_LISTED, NONE
+    if many:
+        bound = exchange_bound(topology, demand, cost, enough=enough)
+    if applies(topology, demand):
+        for proof in symmetric_bounds(topology, demand, cost, enough):
+            bound = bound.stronger(proof)
+    if bound.time >= enough * _MET or many:
         return bound
     return bound.stronger(lower_bound(topology, demand.chunks, cost, enough=enough))
 

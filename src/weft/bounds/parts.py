@@ -46,7 +46,7 @@ class Argument:
 
     @property
     def certificate(self) -> Certificate:
-        return _certificate(self.label, self.messages.links)
+        return certificate_of(self.label, self.messages.links)
 
 
 def region_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> Bound:
@@ -55,7 +55,7 @@ def region_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> 
     if len(classes) == 0 or classes.are_pairs:
         return best
     carriers = Carriers.of(topology, classes, cost)
-    for partition in _partitions(topology):
+    for partition in partitions_of(topology):
         if not partition.tells(classes):
             continue
         time, ideal = bound_of_parts(carriers, partition, classes)
@@ -63,7 +63,7 @@ def region_bound(topology: Topology, classes: ChunkClasses, cost: CostModel) -> 
         best = best.stronger(Bound(time, "gossip" if partition.single else "regions", ideal))
     if found is None or found.single:
         return best
-    return Bound(best.time, best.kind, best.ideal, _certificate(found.label, found.links))
+    return Bound(best.time, best.kind, best.ideal, certificate_of(found.label, found.links))
 
 
 def message_bound(
@@ -142,7 +142,7 @@ def _places(topology: Topology, classes: ChunkClasses, budget: int) -> Iterator[
     visits = topology.npus * (topology.links + topology.nodes)
     if topology.npus > _MOST_NPUS or visits > budget or len(classes) == 0 or classes.are_pairs:
         return
-    partitions = _partitions(topology)
+    partitions = partitions_of(topology)
     if not topology.switches and topology.npus >= _MANY_NPUS:
         parts = [each for each in partitions if 3 * each.count <= topology.npus]  # not only pairs
         most = max((_load(each, classes) for each in parts), default=0.0)
@@ -194,7 +194,7 @@ def narrowest(
 
     The part with most to send for its bandwidth, and all but the part with most to receive.
     """
-    for partition in _partitions(topology):
+    for partition in partitions_of(topology):
         out, into = partition.label[src], partition.label[dst]
         crosses = out != into
         for ends, rate in ((out, partition.rate_out), (into, partition.rate_in)):
@@ -203,14 +203,15 @@ def narrowest(
             yield part if ends is out else ~part
 
 
-def _partitions(topology: Topology) -> list[Partition]:
+def partitions_of(topology: Topology) -> list[Partition]:
     """Those of a network; found once."""
     if topology not in _PARTITIONS:
         _PARTITIONS[topology] = [singles(topology), *regions(topology)]
     return _PARTITIONS[topology]
 
 
-def _certificate(label: NDArray[np.int64], links: NDArray[np.intp]) -> Certificate:
+def certificate_of(label: NDArray[np.int64], links: NDArray[np.intp]) -> Certificate:
+    """Parts as labels of nodes tell them, and the links that lead into them."""
     order = np.argsort(label, kind="stable")
     order = order[label[order] >= 0]
     parts = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)

@@ -99,10 +99,10 @@ def symmetric_bounds(
     topology: Topology, demand: Collective, cost: CostModel, enough: int
 ) -> Iterator[Bound]:
     """What one NPU's sends prove, and then the links of one dimension after the other."""
-    classes = _sends_of(demand, _slowest(topology, demand))
+    classes = sends_of(demand, slowest_rank(topology, demand))
     yield node_bound(topology, classes, cost, enough, topology.links + topology.nodes)
     links = Carriers.of(topology, classes, cost)
-    sizes = _sizes(demand)
+    sizes = sizes_of(demand)
     chunks = int((sizes > 0).sum())
     whole = topology.whole or topology
     everyone = np.arange(whole.npus)
@@ -118,21 +118,21 @@ def symmetric_bounds(
         yield Bound(time, "flow", ideal)
 
 
-def _sizes(demand: Collective) -> NDArray[np.int64]:
+def sizes_of(demand: Collective) -> NDArray[np.int64]:
     """Bytes of each chunk that an NPU has: a row for each rank it is for."""
     marks = cut(demand.size, demand.ranks * demand.chunks_per_share, demand.alignment)
     return np.diff(marks).reshape(demand.ranks, demand.chunks_per_share)
 
 
-def _slowest(topology: Topology, demand: Collective) -> int:
+def slowest_rank(topology: Topology, demand: Collective) -> int:
     """The rank whose links out carry least: the first, unless some have failed."""
     out = np.bincount(topology.src, weights=topology.bandwidth, minlength=topology.nodes)
     return int(out[list(demand.group)].argmin())
 
 
-def _sends_of(demand: Collective, rank: int) -> ChunkClasses:
+def sends_of(demand: Collective, rank: int) -> ChunkClasses:
     """What a rank has for the others: a part of the collective, so its bounds hold for all."""
-    sizes = _sizes(demand)
+    sizes = sizes_of(demand)
     real = sizes[sizes > 0]
     gets = sizes.sum(axis=1) > 0
     gets[rank] = False

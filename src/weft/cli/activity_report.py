@@ -56,6 +56,8 @@ def _form(facts: dict[str, Any]) -> str:
     if "trees" in rows:
         period = shown_time(rows["period_us"])
         return f"the {rows['own_rows']:,} of {rows['trees']:,} trees, a chunk each {period}"
+    if rows["form"].startswith("moves"):
+        return f"{rows['own_rows']:,} moves, each of all NPUs at once"
     if "own_rows" in rows:
         grid = "x".join(map(str, facts["dimensions"]))
         patch = f", and {rows['patch_rows']:,} after failures" if "patch_rows" in rows else ""

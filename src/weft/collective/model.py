@@ -168,7 +168,7 @@ class Collective(Value):
     def smallest_chunk(self) -> int:
         """Bytes of the smallest chunk, 0 if some are left out; does not make the table."""
         if self.parts is not None:
-            return int(self.chunks.bytes.min(initial=0))
+            return int(self.chunks.bytes.min()) if len(self.chunks) else 0
         return int(self.piece_bytes.min())
 
     @cached_property

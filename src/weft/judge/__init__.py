@@ -23,7 +23,8 @@ def verify(algorithm: Algorithm, *, progress: _core.Progress | None = None) -> V
     Compact rows are judged as they are: logs of rounds as they are read, those of symmetric
     networks by the rows of one NPU's chunks and the translations, those of trees that carry one
     chunk after the other by the first chunks and the period; repaired ones by the plan of the
-    network before failures, and by what that loses.
+    network before failures, and by what that loses; compositions by level by one NPU's moves and
+    the ways up through switches.
 
     Raises
     ------

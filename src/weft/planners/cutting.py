@@ -78,16 +78,14 @@ class Cutting:
                 yield numbers.reshape(demand.ranks, -1)[rank, first:end]
             first = end
 
-    def largest(self, demand: Collective) -> Iterator[int]:
-        """Bytes of the largest chunk of each part, at least 1; `demand` is not cut yet."""
-        if demand.kind != "all-reduce" or not self.free:
-            whole = max(self.demand(demand).largest_chunk, 1)
-            yield from (whole for _ in self.mix)
-            return
-        sizes, first = self._bytes(demand), 0
+    def sizes(self, demand: Collective) -> Iterator[tuple[int, int]]:
+        """Bytes of the smallest and the largest chunk of each part; `demand` is not cut yet."""
+        first, sums = 0, demand.kind == "all-reduce"
+        sizes = self._bytes(self.demand(demand) if not sums else demand)
         for lane, pieces in zip(self.mix, self.pieces, strict=True):
-            end = first + lane.shares * pieces
-            yield max(int(sizes[first:end].max()), 1)
+            end = first + (lane.shares * pieces if sums else pieces)
+            mine = sizes[first:end] if sums else sizes.reshape(demand.ranks, -1)[:, first:end]
+            yield int(mine.min()), int(mine.max())
             first = end
 
     def _bytes(self, demand: Collective) -> Numbers:

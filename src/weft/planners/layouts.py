@@ -64,6 +64,15 @@ class Frame:
     def sizes(self) -> tuple[int, ...]:
         return self.layouts[0].grid.sizes
 
+    @cached_property
+    def back(self) -> Npus:
+        """The move that leads back, for each."""
+        ends = [first + size - 1 for first, size in zip(self.first, self.sizes, strict=True)]
+        pairs = zip(self.first, ends, strict=True)
+        return np.concatenate([np.arange(end, first, -1) - 1 for first, end in pairs]).astype(
+            np.int32
+        )
+
     def moves_of(self, step: Step) -> list[int]:
         """The moves of a step: to all others along its level, or to both neighbours."""
         first, size = self.first[step.level], self.sizes[step.level]
@@ -106,10 +115,13 @@ class Scene:
             size=np.array([frame.sizes[level] for level in levels], dtype=np.int32),
             scatter=np.array([step.scatter for step in part.steps]),
             ring=np.array([step.ring for step in part.steps]),
-            type=np.array([frame.first[level] for level in levels], dtype=np.int32),
+            first=np.array([frame.first[level] for level in levels], dtype=np.int32),
+            there=np.arange(len(frame.load), dtype=np.int32),
+            back=frame.back,
             pieces=pieces,
             sums=sums,
             copies=copies,
+            exchange=False,
             types=self._types(frame, size, ring),
         )
 
@@ -123,7 +135,10 @@ class Scene:
             duration=_ps(duration),
             offsets=offsets_of(np.bincount(move, minlength=len(frame.load))),
             resource=resource.astype(np.int32),
-            hold=_ps(hold),
+            begin=np.zeros(len(resource), dtype=np.int64),
+            same=_ps(hold),
+            other=_ps(hold),
+            turns=np.zeros(len(resource), dtype=np.int32),
         )
 
 

@@ -33,13 +33,24 @@ class Lane:
     shared: float = field(compare=False)
 
     @classmethod
-    def of(cls, frame: Frame, part: Part, rate: NDArray[np.float64], *, both: bool) -> Lane:
-        """`rate`: bytes a second of each kind of link; `both`: sums are spread, too."""
+    def of(
+        cls,
+        frame: Frame,
+        part: Part,
+        rate: NDArray[np.float64],
+        *,
+        both: bool = False,
+        exchange: bool = False,
+    ) -> Lane:
+        """`rate`: bytes a second of each kind of link; `both`: sums are spread, too.
+
+        `exchange`: all has some way to go along every level.
+        """
         direct, around, held = 0.0, 0.0, 1.0
         load, shared = np.zeros(len(rate)), np.zeros(len(rate))
         for step in part.steps:
             times, size = 2 if both and step.scatter else 1, frame.sizes[step.level]
-            held /= size if step.scatter else 1
+            held = 1 / size if exchange else held / size if step.scatter else held
             moves = frame.moves_of(step)
             if step.ring:
                 around += float(frame.usual[moves].max()) * times * (size // 2)

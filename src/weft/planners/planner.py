@@ -89,6 +89,10 @@ class Planner(ABC):
             Some chunk has no path to where it must go.
         """
 
+    def plans_alike(self, problem: Problem) -> bool:  # noqa: ARG002
+        """Whether it has a plan in which all NPUs do the same at once, for which none is listed."""
+        return False
+
     def turn(self, problem: Problem) -> int:  # noqa: ARG002 - for those to whom it matters
         """When it is asked: by its rank, unless another order saves work."""
         return self.rank

@@ -117,12 +117,10 @@ def _candidates(problem: Problem) -> list[Planner]:
 
 def _check(problem: Problem, planners: Sequence[Planner]) -> None:
     """Raise what is clear before planning: there is no way, or no time, for what is asked."""
-    by_symmetry = any(
-        planner.name in ("symmetric", "repaired") and planner.fits(problem) is None
-        for planner in planners
-    )
-    check_clock(problem.topology, problem.demands, alike=by_symmetry)
-    if not problem.task.is_symmetric and not all(planner.beside for planner in planners):
+    alike = any(planner.plans_alike(problem) for planner in planners)
+    check_clock(problem.topology, problem.demands, alike=alike)
+    known = problem.task.is_symmetric or (alike and problem.task.is_too_large_for_tables)
+    if not known and not all(planner.beside for planner in planners):
         check_first_chunk(problem.topology, problem.demand)
 
 

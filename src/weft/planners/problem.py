@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft import _core
-from weft.bounds import quick_bound, quick_bounds
+from weft.bounds import NONE, Bound, exchange_bound, is_exchange, quick_bound, quick_bounds
 from weft.clock import fits_clock
 from weft.collective import Chunks, Collective
 from weft.cost import CostModel
@@ -66,15 +66,22 @@ class Task:
     def bound(self) -> int:
         """A time that no algorithm with these chunks can beat, found cheaply."""
         if self.is_too_large_for_tables:
-            return self.floor
+            return max(self.floor, self._of_many.time)
         return max(self.floor, self._quick[0])
 
     @cached_property
     def ideal(self) -> int:
         """A time that no algorithm can beat, in whatever chunks; 0 if that is not cheap to find."""
         if self.is_too_large_for_tables:
-            return 0
+            return self._of_many.ideal
         return self._quick[1]
+
+    @cached_property
+    def _of_many(self) -> Bound:
+        """What is known without a table of all chunks."""
+        if len(self.demands) != 1 or not is_exchange(self.demands[0]):
+            return NONE
+        return exchange_bound(self.topology, self.demands[0], self.cost)
 
     @cached_property
     def _quick(self) -> tuple[int, int]:

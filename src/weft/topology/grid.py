@@ -51,6 +51,23 @@ class Grid:
         return order[np.searchsorted(self.npus, npu, sorter=order)]
 
 
+def moved(
+    sizes: Sequence[int], place: Places, by: Places, dimensions: int = -1, sign: int = 1
+) -> Places:
+    """Places of a grid moved round, in each dimension by as far as `by` is away from place 0.
+
+    `dimensions`: those in which they are moved, as bits.
+    """
+    total, stride = np.zeros(np.broadcast_shapes(place.shape, by.shape), dtype=np.int64), 1
+    for dimension, size in enumerate(sizes):
+        along = place // stride % size
+        if dimensions >> dimension & 1:
+            along = (along + sign * (by // stride % size)) % size
+        total += along * stride
+        stride *= size
+    return total
+
+
 def grid_of(topology: Topology, group: Sequence[int]) -> Grid:
     """The part of the network's grid that a group fills, whatever the order of its ranks.
 

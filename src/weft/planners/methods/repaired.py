@@ -67,6 +67,9 @@ class Repaired(Planner):
             return None
         return "plans one collective of all NPUs that are left of a network that was symmetric"
 
+    def plans_alike(self, problem: Problem) -> bool:
+        return self.fits(problem) is None
+
     def is_worth_trying(self, problem: Problem, best: Algorithm | None) -> bool:  # noqa: ARG002
         return best is None
 

@@ -43,6 +43,9 @@ class Symmetric(Planner):
             "vertex-transitive network, such as a torus or a switch, in chunks that are not empty"
         )
 
+    def plans_alike(self, problem: Problem) -> bool:
+        return self.fits(problem) is None
+
     def floor(self, problem: Problem) -> int:
         return problem.task.floor
 

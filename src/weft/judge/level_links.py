@@ -1,0 +1,190 @@
+"""Whether moves of compositions by level ever hold a link at the same time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import LevelRows
+from weft.judge.ladders import Rungs, are_apart
+from weft.judge.level_hops import PartHops
+from weft.judge.level_parts import all_phases
+from weft.judge.verdict import Verdict
+from weft.topology.model import Topology
+from weft.units import format_time
+
+Numbers = NDArray[np.int64]
+Kind = tuple[int, int, bool]
+"""Links of one kind: ladder, tier, whether they lead down."""
+
+
+def meeting(
+    topology: Topology, rows: LevelRows, ladders: list[Rungs], parts: list[PartHops]
+) -> Verdict | None:
+    """Two moves, or two turns of one, that may hold one link at the same time, if there are."""
+    found = _Links(topology, rows, ladders, parts)
+    used = found.kinds()
+    if (twice := found.on_two_tiers(used)) is not None:
+        return twice
+    for uses in used.values():
+        for use in uses:
+            if (same := found.same_turn(use)) is not None:
+                return same
+        if (met := _meeting(rows.start, uses)) is not None:
+            return met
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Use:
+    """Moves that use links of one kind at the same times after their starts.
+
+    Attributes
+    ----------
+    kind
+        The kind of links.
+    top
+        The tier up to which they climb.
+    link
+        The link that each place uses; on the way down that to which each of them comes down.
+    shift
+        Where places have the turns of others: how far these are before them.
+    begin
+        When the first who sends takes its link.
+    same, other
+        When a move after it may begin that has the same turns, and one that may have others.
+    turns
+        Who takes turns how: equal where two moves' turns are the same.
+    """
+
+    kind: Kind
+    top: int
+    link: NDArray[np.int32]
+    shift: int
+    shared: bool
+    begin: int
+    same: int
+    other: int
+    turns: tuple[int, int, int]
+    moves: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Links:
+    topology: Topology
+    rows: LevelRows
+    ladders: list[Rungs]
+    parts: list[PartHops]
+    apart: set[tuple[Kind, int, int]] = field(default_factory=set)
+
+    def kinds(self) -> dict[Kind, list[_Use]]:
+        """All uses, by the kind of links."""
+        found: dict[Kind, list[_Use]] = {}
+        for number, phases in all_phases(self.rows):
+            hops = self.parts[number]
+            for phase in phases:
+                back = hops.reversed(phase.step) if phase.back else slice(None)
+                tops, by = hops.tops(phase.step)[back], hops.away(phase.step)[back]
+                each = math.prod(phase.shape[1:])
+                ladder = hops.part.steps[phase.step].ladder
+                for top in np.unique(tops).tolist():
+                    some = np.flatnonzero(tops == top)
+                    moves = phase.first + some[:, None] * each + np.arange(each)
+                    for use in self._uses(hops, ladder, top, by[some], moves):
+                        found.setdefault(use.kind, []).append(use)
+        return found
+
+    def _uses(
+        self, hops: PartHops, ladder: int, top: int, by: Numbers, moves: Numbers
+    ) -> Iterator[_Use]:
+        """What moves over one tier use: `moves` has a row for each distance, as `by` has."""
+        rungs = self.ladders[ladder]
+        _, begin, end = hops.holds(ladder, top)
+        wait, spread = hops.wait(ladder, top), hops.spread(ladder, top)
+        for tier, down in product(range(top + 1), (False, True)):
+            place = 2 * top + 1 - tier if down else tier
+            turning = rungs.changed(top, tier) & rungs.turning[top] if down and wait else 0
+            shifts, shift = np.unique(_only(self.rows.sizes, by, turning), return_inverse=True)
+            shared, order = rungs.shared[tier], np.argsort(shift.reshape(-1), kind="stable")
+            ends = np.cumsum(np.bincount(shift.reshape(-1)))[:-1]
+            for one, some in zip(shifts.tolist(), np.split(order, ends), strict=True):
+                yield _Use(
+                    (ladder, tier, down),
+                    top,
+                    (rungs.ladder.down if down else rungs.ladder.up)[tier],
+                    one,
+                    shared,
+                    int(begin[place]),
+                    int(end[place]) + (spread if shared else 0),
+                    int(end[place]) + spread,
+                    (wait, top, one) if wait else (0, 0, 0),
+                    moves[some].reshape(-1),
+                )
+
+    def same_turn(self, use: _Use) -> Verdict | None:
+        """Two places that use one link of a kind in the same turn, if there are."""
+        key = use.kind, use.top, use.shift
+        if not use.shared or key in self.apart:
+            return None
+        turn = self.ladders[use.kind[0]].ladder.turn[use.top]
+        if not are_apart(self.rows.sizes, use.link, turn, use.shift):
+            return Verdict(False, "places that share a link have the same turn", "link")
+        self.apart.add(key)
+        return None
+
+    def on_two_tiers(self, used: dict[Kind, list[_Use]]) -> Verdict | None:
+        """A link that is on two ladders, or on two tiers of one, if there is one."""
+        seen = np.zeros(self.topology.links, dtype=np.bool_)
+        for uses in used.values():
+            links = np.unique(uses[0].link)
+            for link in links[seen[links]][:1].tolist():
+                name = self.topology.link_name(link)
+                return Verdict(False, f"link {name} is on two tiers", "structure")
+            seen[links] = True
+        return None
+
+
+def _only(sizes: tuple[int, ...], by: Numbers, dimensions: int) -> Numbers:
+    """Places with the coordinates of `by` in some dimensions, as bits, and 0 in others."""
+    found, stride = np.zeros_like(by), 1
+    for dimension, size in enumerate(sizes):
+        if dimensions >> dimension & 1:
+            found += by // stride % size * stride
+        stride *= size
+    return found
+
+
+def _meeting(start: Numbers, uses: list[_Use]) -> Verdict | None:
+    """Two moves of which one may begin before the other is over.
+
+    In the order in which they begin, moves that follow each other with the same turns are a run.
+    """
+    numbers = {turns: number for number, turns in enumerate({use.turns for use in uses})}
+    move = np.concatenate([use.moves for use in uses])
+    which = np.repeat(np.arange(len(uses)), [len(use.moves) for use in uses])
+    begin = start[move] + np.array([use.begin for use in uses])[which]
+    order = np.lexsort((move, begin))
+    move, which, begin = move[order], which[order], begin[order]
+    same, other = (
+        start[move] + np.array([getattr(use, name) for use in uses])[which]
+        for name in ("same", "other")
+    )
+    turns = np.array([numbers[use.turns] for use in uses])[which]
+    until = np.maximum.accumulate(np.concatenate([[0], same[:-1]]))
+    if len(numbers) > 1:
+        news = np.flatnonzero(np.diff(turns, prepend=-1))
+        latest = np.maximum.accumulate(np.concatenate([[0], other]))[news]
+        until = np.maximum(until, np.repeat(latest, np.diff(np.append(news, len(turns)))))
+    for at in np.flatnonzero(begin < until)[:1].tolist():
+        return Verdict(
+            False,
+            f"move {move[at]} takes links from {format_time(int(begin[at]))} on, but moves before "
+            f"it may hold them until {format_time(int(until[at]))}",
+            "link",
+        )
+    return None
