@@ -58,8 +58,12 @@ class MoveSearch(LevelSearch):
                 yield mix
 
     def _steps(self, frame: Frame, level: int) -> Iterator[Step]:
-        """None goes round rings: behind switches all are neighbours."""
-        return (step for step in super()._steps(frame, level) if not step.ring)
+        """None goes round rings: behind switches all are neighbours.
+
+        Where that is cheap each way is there twice even so: parts of one way, one a bit after the
+        other, fill the gaps that latencies leave.
+        """
+        return (one for one in super()._steps(frame, level) if self.is_cheap or not one.ring)
 
     @property
     def is_cheap(self) -> bool:
