@@ -239,11 +239,10 @@ class _Climb:
         """Bounds for an algorithm's rows, in all and by load; how much work simulation is."""
         rows = sent.transfers
         links = _distances(self.problem.topology)[rows.src, rows.dst].astype(np.float64)
-        load, chain = (
-            int(seconds * 1e12 * (1 - 1e-9))  # not exact
-            for seconds in (self._load(sent, links), self._chain(sent, links))
-        )
-        return max(load, chain), load, len(rows) + float(links.sum())
+        load = floor = _picoseconds(self._load(sent, links))
+        if load < self.below:
+            floor = max(load, _picoseconds(self._chain(sent, links)))
+        return floor, load, len(rows) + float(links.sum())
 
     def _load(self, sent: Algorithm, links: Floats) -> float:
         """Seconds for what leaves or enters an NPU, and for everything over all links."""
@@ -277,6 +276,11 @@ class _Climb:
             there = ready.get((dst, write), 0.0) if reduce else 0.0
             ready[dst, write] = max(arrives, there)
         return max(ready.values(), default=0.0)
+
+
+def _picoseconds(seconds: float) -> int:
+    """A little less: sums are not exact."""
+    return int(seconds * 1e12 * (1 - 1e-9))
 
 
 @lru_cache(maxsize=1)
