@@ -240,7 +240,7 @@ def test_chunks_are_never_listed() -> None:
         ("torus:3x3", "broadcast", {}),
         ("torus:3x3", "all-gather", {"group": [0, 1, 2]}),
         ("torus:3x3", "all-gather", {"group": [1, 0, *range(2, 9)]}),
-        ("switch:4,multicast", "all-gather", {}),
+        ("switch:4,buffer=1MiB", "all-gather", {}),
     ],
 )
 @pytest.mark.parametrize("chunks", [None, 2])
