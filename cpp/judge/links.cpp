@@ -34,18 +34,15 @@ bool are_one_copy(const Claim& claim, std::int64_t a, std::int64_t b, std::int32
            claim.timing->network.copies_at(claim.timing->network.dst[one[i - 1]]);
 }
 
-// Where something is written that is not added, by NPU, place and time: ascending.
+// Where something is written that is not added, by NPU, place and time: ascending. Most algorithms
+// have no sums in switches, so they are found when first asked for.
 class Overwrites {
   public:
-    explicit Overwrites(const Claim& claim) : claim_(claim) {
-        if (!claim.timing->network.adds.empty())
-            for (std::int64_t row = 0; row < claim.row_count(); ++row)
-                if (!claim.rows.reduce[row]) rows_.push_back(key(row));
-        std::sort(rows_.begin(), rows_.end());
-    }
+    explicit Overwrites(const Claim& claim) : claim_(claim) {}
 
     // Whether one comes between two rows that write there at one time.
     bool between(std::int64_t a, std::int64_t b) const {
+        std::call_once(found_, [&] { find(); });
         const auto [npu, place, end, row] = key(std::min(a, b));
         const auto found = std::upper_bound(rows_.begin(), rows_.end(), Key{npu, place, end, row});
         return found != rows_.end() && *found < Key{npu, place, end, std::max(a, b)};
@@ -56,9 +53,15 @@ class Overwrites {
     Key key(std::int64_t row) const {
         return {claim_.rows.dst[row], claim_.rows.writes(row), claim_.rows.end[row], row};
     }
+    void find() const {
+        for (std::int64_t row = 0; row < claim_.row_count(); ++row)
+            if (!claim_.rows.reduce[row]) rows_.push_back(key(row));
+        std::sort(rows_.begin(), rows_.end());
+    }
 
     const Claim& claim_;
-    std::vector<Key> rows_;
+    mutable std::once_flag found_;
+    mutable std::vector<Key> rows_;
 };
 
 // A sum in a switch, which is a multicast backwards: two rows add to the same place at the same
