@@ -90,10 +90,11 @@ def _abilities(topology: Topology) -> Numbers:
     found = np.zeros(topology.nodes, dtype=np.int64)
     found[list(topology.removed)] = 1
     found[topology.npus :] = 2
-    found[list(topology.copying)] = 3
+    found[list(topology.copying)] += 1
+    found[list(topology.adding)] += 2
     for number, size in enumerate(sorted(set(topology.buffers.values()))):
         limited = [switch for switch, limit in topology.buffers.items() if limit == size]
-        found[limited] += 2 * (number + 1)
+        found[limited] += 4 * (number + 1)
     return found
 
 

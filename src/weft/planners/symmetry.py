@@ -126,7 +126,8 @@ class Job:
 
     def _carried_by_all(self, hold: NDArray[np.int64], duration: NDArray[np.int64]) -> int:
         """The same if there are other ways too: all that an NPU sends leaves it over its links."""
-        times = 2 if self.demand.kind == "all-reduce" else 1
+        adding = bool(self.moves.topology.adding)
+        times = 2 if self.demand.kind == "all-reduce" and not adding else 1
         return _carried((self.npus - 1) * self.pieces * times, hold, duration)
 
     @property

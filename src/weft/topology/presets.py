@@ -167,9 +167,10 @@ def _h100(count: int) -> _Boxes:
 
 
 def _nvl72(count: int) -> _Boxes:
-    """72 GPUs on a switch, four a tray; one leaf per place in a tray, and one spine."""
+    """72 GPUs on a switch that copies and adds, four a tray; a leaf per place there, and a spine."""
     joined, rails = count > 1, 4
     net = _Boxes(count, 72, switches=count + (rails + 1 if joined else 0))
+    net.able = count
     _box_switches(net, 72, 900 * GB_S)
     if joined:
         gpu = np.arange(net.npus)

@@ -117,9 +117,10 @@ def _colours(topology: Topology) -> Nodes:
     colours = np.zeros(topology.nodes, dtype=np.int32)
     colours[list(topology.removed)] = 1
     colours[topology.npus :] = 2
-    special = topology.copying | topology.buffers.keys()
+    copying, adding, limits = topology.copying, topology.adding, topology.buffers
+    special = copying | adding | limits.keys()
     kinds = {
-        switch: (switch in topology.copying, topology.buffers.get(switch)) for switch in special
+        switch: (switch in copying, switch in adding, limits.get(switch)) for switch in special
     }
     number = {kind: i for i, kind in enumerate(sorted(set(kinds.values()), key=str))}
     for switch, kind in kinds.items():
