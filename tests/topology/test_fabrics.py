@@ -118,7 +118,10 @@ def test_a_hyperx_of_routers_is_a_product_of_full_meshes() -> None:
         ("clos:4x4x4,up=2x2,up=2x2", "'up=2x2' does not belong there"),
         ("clos:5x4x4,oversubscription=2", "5 links down from a leaf are no multiple"),
         ("clos:4x5x4,oversubscription=2x2", "5 links down from a spine are no multiple"),
-        ("clos:4x4x4,ups=2x2", "write multicast or buffer=64KiB, or what the network takes: up="),
+        (
+            "clos:4x4x4,ups=2x2",
+            "write multicast, adding, plain or buffer=64KiB, or what the network takes: up=",
+        ),
         ("clos:9999x9999x9999", "more than 4000000 NPUs"),
         ("clos:4x4x4,up=9999999999x1", "links; Weft builds at most 64000000"),
         ("clos:4x4x4,up=2x2*ring:4", "size '2x2*ring:4' is not a whole number"),
