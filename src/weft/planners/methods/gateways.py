@@ -80,21 +80,17 @@ class Gateways(Planner):
         return not ours or best.time > problem.task.ideal * hope
 
     def plan(self, problem: Problem) -> Algorithm:
-        plans = [plan for way in _ways(problem) if (plan := _planned(problem, way)) is not None]
-        if not plans:
+        plan = _quickest(problem)
+        if plan is None:
             raise InputError(f"method {self.name} finds no way between all boxes; use auto")
-        return min(plans, key=lambda plan: plan.time)
+        return plan
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
+        plan = _quickest if problem.is_auto else self.plan
         if not any(problem.free):
-            try:
-                return self.plan(problem)
-            except InputError:
-                if problem.is_auto:
-                    return None
-                raise
+            return plan(problem)
         if problem.demand.kind != "all-reduce":
-            return climb(options(problem), self.plan, best)
+            return climb(options(problem), plan, best)
         found: Algorithm | None = None
         for way in _ways(problem):
             limit = min(plan.time for plan in (best, found) if plan) if best or found else NEVER
@@ -109,6 +105,12 @@ class _Way:
 
     box: NDArray[np.int32]
     one_shot: bool
+
+
+def _quickest(problem: Problem) -> Algorithm | None:
+    """The best plan with the chunks there are; None if boxes do not all meet."""
+    plans = [plan for way in _ways(problem) if (plan := _planned(problem, way)) is not None]
+    return min(plans, key=lambda plan: plan.time, default=None)
 
 
 def _ways(problem: Problem) -> Iterator[_Way]:
