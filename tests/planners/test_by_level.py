@@ -149,3 +149,13 @@ def test_what_was_tried_is_told() -> None:
     assert [attempt.note for attempt in others] == ["seldom better than by-level here"]
     assert {attempt.method for attempt in result.tried} >= set(PLANNERS) - {"by-level"}
     assert result.to_dict()["tried"][0]["method"] == result.tried[0].method
+
+
+@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter"])
+def test_groups_in_boxes_use_nics_beside_nvlink(kind: str) -> None:
+    """450 and 50 GB/s an NPU: a tenth goes out by a NIC and comes back by another."""
+    boxes = [range(8 * box, 8 * box + 8) for box in range(3)]
+    groups = [Collective.of(kind, box, 64 << 20) for box in boxes]
+    result = weft.synthesize("h100:3,plain", groups, chunks=[None] * 3)
+    assert result.verified
+    assert result.time <= 1.02 * result.bound.ideal

@@ -93,7 +93,10 @@ class LevelSearch:
         # What goes well beside others: what is good alone, is over soon, or uses other links.
         mates = [mix[0] for mix in mixes if len(mix) == 1][:_MATES]
         mates += sorted(lanes, key=lambda lane: (lane.alpha, lane.load.max()))[:_MATES]
-        first = {lane.part.steps[0].level: lane for lane in sorted(lanes, key=self._work)[::-1]}
+        first = {
+            (lane.frame, lane.part.steps[0].level): lane
+            for lane in sorted(lanes, key=self._work)[::-1]
+        }
         mates += first.values()
         for mix in mixes[:_FINALISTS]:
             if min(self.seen.values()) <= self._enough:

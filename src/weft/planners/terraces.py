@@ -123,6 +123,12 @@ class TerracedScene(Scene):
             steps.append(LevelStep(dimensions, step.scatter, ladder))
         return LevelPart(tuple(steps), pieces)
 
+    @property
+    def has_ways_beside(self) -> bool:
+        """Whether several ladders lead along a single level."""
+        ladders = {frame.levels[0][1] for frame in self.frames if isinstance(frame, Terraces)}
+        return len(self.frames[0].sizes) == 1 and len(ladders) > 1
+
     @cached_property
     def resources(self) -> dict[tuple[int, int, bool], int]:
         """Numbers of the kinds of links: by ladder and tier, up or down."""
@@ -203,6 +209,11 @@ def _terraced(
     climbs = tuple(Climb(topology, grid.sizes, ladder) for ladder in ladders_of(topology, grid))
     known = dict[Hop, int]()
     drafts = [draft for split in _splits(levels) if (draft := _draft(grid, climbs, split, known))]
+    if len(levels) == 1 and drafts:
+        # Beside the fastest way along a single level others can carry a part: NICs beside NVLink.
+        others = (i for i in range(len(climbs)) if i != drafts[0][0][1])
+        split = next(_splits(levels))
+        drafts += [d for i in others if (d := _draft(grid, climbs[: i + 1], split, known, first=i))]
     if not drafts:
         return None
     hops = tuple(known)
@@ -301,15 +312,23 @@ _Draft = list[tuple[Dimensions, int, NDArray[np.int32]]]
 
 
 def _draft(
-    grid: Grid, climbs: Sequence[Climb], levels: Sequence[Dimensions], known: dict[Hop, int]
+    grid: Grid,
+    climbs: Sequence[Climb],
+    levels: Sequence[Dimensions],
+    known: dict[Hop, int],
+    first: int = 0,
 ) -> _Draft | None:
-    """How hops go along levels; None if no ladder leads along some. Adds kinds of hops."""
+    """How hops go along levels; None if no ladder leads along some. Adds kinds of hops.
+
+    `first`: the number of the first ladder that may be used.
+    """
     draft: _Draft = []
     for dimensions in levels:
         away = grid.lines(dimensions)[1:]
         reaching = [
             (_slowness(climb, int(tops.max())), number, tops)
             for number, climb in enumerate(climbs)
+            if number >= first
             if (tops := climb.top(away)).min() >= 0
         ]
         if not reaching:

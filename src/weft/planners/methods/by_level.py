@@ -110,13 +110,15 @@ def _planned(problem: Problem) -> Algorithm:
 
 
 def _alike(problem: Problem) -> TerracedScene | None:
-    """What all NPUs see, where they see the same and are many."""
-    ranks = ranks_of(problem)
-    if ranks <= _MOST_LISTED:
+    """What all NPUs see, where they see the same and are many, or have several ways."""
+    ranks, sums_or_copies = ranks_of(problem), problem.kinds <= set(KINDS)
+    if ranks <= _MOST_LISTED and (not sums_or_copies or problem.topology.switches == 0):
         return None
     found = terraced(problem)
+    if ranks <= _MOST_LISTED and (found is None or not found.has_ways_beside):
+        return None
     few = found is not None and found.is_shared and ranks <= _MOST_SHARING
-    return None if few and problem.kinds <= set(KINDS) else found
+    return None if few and sums_or_copies else found
 
 
 def _are_alike(problem: Problem) -> bool:
