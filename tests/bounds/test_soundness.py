@@ -46,7 +46,7 @@ def check(case: Case, trials: int) -> None:
         assert 0 <= bound.ideal <= bound.time <= result.algorithm.time
 
 
-@examples(400)
+@examples(250)
 @given(cases(irregular(switches=0)), st.sampled_from([1, 4, 8]))
 def test_without_switches(case: Case, trials: int) -> None:
     check(case, trials)
@@ -58,7 +58,7 @@ def test_after_failures(case: Case, trials: int) -> None:
     check(case, trials)
 
 
-@examples(400)
+@examples(200)
 @given(cases(irregular()), st.sampled_from([1, 4, 8]))
 def test_with_switches(case: Case, trials: int) -> None:
     check(case, trials)
@@ -75,7 +75,7 @@ def shared(draw: st.DrawFn) -> tuple[Topology, list[Collective], CostModel]:
     return network, draw(st.lists(groups, min_size=1, max_size=3)), draw(COSTS)
 
 
-@examples(200)
+@examples(100)
 @given(shared())
 def test_groups_at_once(case: tuple[Topology, list[Collective], CostModel]) -> None:
     """One bound for all of them, also as planners see it, and one for each alone."""

@@ -30,7 +30,7 @@ FABRICS = st.sampled_from(
 KINDS = ("all-reduce", "all-gather", "reduce-scatter")
 
 
-@examples(120)
+@examples(80)
 @given(
     FABRICS,
     st.sampled_from(KINDS),
