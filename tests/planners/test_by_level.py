@@ -149,3 +149,12 @@ def test_what_was_tried_is_told() -> None:
     assert [attempt.note for attempt in others] == ["seldom better than by-level here"]
     assert {attempt.method for attempt in result.tried} >= set(PLANNERS) - {"by-level"}
     assert result.to_dict()["tried"][0]["method"] == result.tried[0].method
+
+
+@pytest.mark.parametrize(("ratio", "most"), [("2", 1.05), ("2x2", 1.12)])
+def test_links_with_several_users_are_full(ratio: str, most: float) -> None:
+    """Those who share a link of a leaf share those above it: so they wait for each other once."""
+    network = f"clos:8x4x5,oversubscription={ratio}"
+    result = weft.synthesize(network, "all-to-all", "16MiB", method="by-level")
+    check(result)
+    assert result.time <= most * result.bound.ideal

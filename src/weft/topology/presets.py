@@ -167,7 +167,7 @@ def _h100(count: int) -> _Boxes:
 
 
 def _nvl72(count: int) -> _Boxes:
-    """72 GPUs on a switch that copies and adds, four a tray; a leaf per place there, and a spine."""
+    """72 GPUs on a switch that copies and adds, four a tray; a leaf per place there, a spine."""
     joined, rails = count > 1, 4
     net = _Boxes(count, 72, switches=count + (rails + 1 if joined else 0))
     net.able = count
