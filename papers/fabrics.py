@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from papers.clusters import clusters, compositions
 from papers.report import Extent, Row, Setup, one_table
 from weft import synthesize
 from weft.result import Result
@@ -202,4 +203,6 @@ TABLES = {
     "twins": twins,
     "seconds": seconds,
     "faults": faults,
+    "compositions": compositions,
+    "clusters": clusters,
 }

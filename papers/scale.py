@@ -61,6 +61,7 @@ class Outcome:
 
     figures: dict[str, object]
     seconds: float
+    cpu: float
     peak: int
 
 
@@ -94,7 +95,8 @@ def run(*arguments: str) -> Outcome:
         text = said.read()
     if child.returncode:
         raise SystemExit(f"weft {' '.join(arguments)} ended with exit code {child.returncode}")
-    return Outcome(json.loads(text), seconds, used.ru_maxrss * 1024)
+    cpu = used.ru_utime + used.ru_stime
+    return Outcome(json.loads(text), seconds, cpu, used.ru_maxrss * 1024)
 
 
 def measured(case: Case, folder: Path) -> tuple[tuple[str, ...], tuple[int, float]]:

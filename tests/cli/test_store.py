@@ -82,3 +82,28 @@ def test_wrong_input(stored, tmp_path):
     for command in (("show",), ("verify",), ("simulate",)):
         assert "is cut short" in refused(*command, "cut.weft", cwd=tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["cut.weft"]
+
+
+def test_moves_of_many_are_listed_where_they_fit(tmp_path):
+    """What one NPU does, a run, and traces; or one sentence that says why not."""
+    plan = ("all-to-all", "--size", "1MiB", "--chunks", "1", "--method", "by-level")
+    facts = json.loads(
+        weft("synth", "h100:64,plain", *plan, "-o", "a.weft", "--json", cwd=tmp_path).stdout
+    )
+    assert facts["verified"]
+    shown = json.loads(weft("show", "a.weft", "--npu", "3", "--json", cwd=tmp_path).stdout)
+    assert shown["rows"]["form"] == "moves of all NPUs at once"
+    (activity,) = shown["activities"]
+    assert activity["sends"] == activity["receives"] == shown["transfers"] // 512
+    run = json.loads(weft("simulate", "a.weft", "--json", cwd=tmp_path).stdout)
+    assert run["time_us"] == pytest.approx(facts["time_us"])
+    done = weft("convert", "a.weft", "traces", "--ranks", "0-3", cwd=tmp_path)
+    assert "4 of 512 ranks" in done.stdout, done.stderr
+    many = ("fat-tree:64", "all-gather", "--size", "1GiB", "-o", "b.weft")
+    assert weft("synth", *many, cwd=tmp_path).returncode == 0
+    for args, words in (
+        (("simulate", "b.weft"), "a table of 4,294,901,760 transfers needs about"),
+        (("convert", "b.weft", "b.xml"), "a table of 4,294,901,760 transfers needs about"),
+        (("show", "b.weft", "--npu", "3"), "routes, too many to list"),
+    ):
+        assert words in refused(*args, cwd=tmp_path)

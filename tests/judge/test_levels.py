@@ -18,6 +18,7 @@ from weft.collective import Collective
 from weft.cost import CostModel
 from weft.judge import Verdict, verify
 from weft.judge.kinds import levels
+from weft.judge.ladders import Rungs, Sharers
 from weft.judge.table import judge_table
 from weft.topology import load_topology
 from weft.topology.grid import grid_of
@@ -286,3 +287,30 @@ def test_collectives_that_rows_do_not_serve() -> None:
 def test_columns(change: dict[str, object], words: str) -> None:
     algorithm = by_hand()
     refused(replace(algorithm, rows=replace(algorithm.rows, **change)), "structure", words)
+
+
+@examples(100)
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.integers(0, 7),
+    st.integers(1, 4),
+    st.data(),
+)
+def test_who_shares_links_is_found_once(
+    grid: list[int], turning: int, most: int, data: st.DataObject
+) -> None:
+    """The same as if the users of every link were compared, each with its turn."""
+    turning &= (1 << len(grid)) - 1
+    places = np.arange(int(np.prod(grid)))
+    strides = np.cumprod([1, *grid[:-1]])
+    along = places[:, None] // strides % np.array(grid)
+    kept = along * [turning >> dimension & 1 for dimension in range(len(grid))]
+    values = np.array(data.draw(st.permutations(range(len(places)))), dtype=np.int32)
+    turn = (values % data.draw(st.integers(1, 4)))[kept @ strides]
+    link = np.array(data.draw(st.permutations(places.tolist()))) // most
+    by = data.draw(st.integers(0, len(places) - 1))
+    before = ((along - along[by]) % np.array(grid)) @ strides
+    users = set(zip(link.tolist(), turn[before].tolist(), strict=True))
+    row = turn[None, :]
+    rungs = Rungs(load_topology("switch:2"), tuple(grid), Ladder(row, row, row), [0], [turning], [])
+    assert Sharers.of(rungs, link, 0).are_apart(by) == (len(users) == len(places))

@@ -159,3 +159,12 @@ def test_groups_in_boxes_use_nics_beside_nvlink(kind: str) -> None:
     result = weft.synthesize("h100:3,plain", groups, chunks=[None] * 3)
     assert result.verified
     assert result.time <= 1.02 * result.bound.ideal
+
+
+@pytest.mark.parametrize(("ratio", "most"), [("2", 1.05), ("2x2", 1.12)])
+def test_links_with_several_users_are_full(ratio: str, most: float) -> None:
+    """Those who share a link of a leaf share those above it: so they wait for each other once."""
+    network = f"clos:8x4x5,oversubscription={ratio}"
+    result = weft.synthesize(network, "all-to-all", "16MiB", method="by-level")
+    check(result)
+    assert result.time <= most * result.bound.ideal

@@ -93,3 +93,11 @@ def test_what_has_no_boxes_is_refused() -> None:
         weft.synthesize("ring:8", "all-reduce", "1MiB", method="gateways")
     with pytest.raises(InputError, match="boxes"):
         weft.synthesize("h100:2", "broadcast", "1MiB", method="gateways")
+
+
+def test_where_no_boxes_can_be_reached_others_are_asked() -> None:
+    """Every second NPU of boxes on rails: each box's neighbour rails are its own."""
+    network = load_topology("rails:3x4")
+    check(weft.synthesize(network, "all-gather", 1, group=range(0, 12, 2)))
+    with pytest.raises(InputError, match="no way between all boxes"):
+        weft.synthesize(network, "all-gather", 1, group=range(0, 12, 2), method="gateways")

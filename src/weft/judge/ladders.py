@@ -5,7 +5,6 @@ What is found here comes from the network's links, the grid and the ladders' col
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -118,13 +117,55 @@ def _same_along(grid: Sequence[int], values: NDArray[Any]) -> int:
     return found
 
 
-def are_apart(grid: Sequence[int], link: NDArray[Any], turn: NDArray[Any], by: int) -> bool:
-    """Whether all who use a link have different turns, if its users are moved back by `by`."""
-    cube = np.arange(math.prod(grid)).reshape(tuple(grid)[::-1])
-    stride = 1
-    for dimension, size in enumerate(grid):
-        cube = np.roll(cube, by // stride % size, axis=len(grid) - 1 - dimension)
-        stride *= size
-    turns = int(turn.max()) + 1
-    used = link.astype(np.int64) * turns + turn[cube.reshape(-1)]
-    return len(np.unique(used)) == len(used)
+@dataclass(frozen=True, eq=False)
+class Sharers:
+    """Who shares links of a kind; only the dimensions count along which turns differ.
+
+    Attributes
+    ----------
+    along
+        Size and stride in the grid of each of these dimensions.
+    turns
+        The turn of each place, by its coordinates in these dimensions, the first varying fastest.
+    groups
+        Those who share a link, as numbers of `turns`: one table for each number of users, with
+        one row for all links that cannot be told apart so.
+    """
+
+    along: list[tuple[int, int]]
+    turns: NDArray[np.int32]
+    groups: list[Numbers]
+
+    @classmethod
+    def of(cls, rungs: Rungs, link: NDArray[Any], top: int) -> Sharers:
+        """The users of `link`, of which there is one per place, in the turns of a tier."""
+        places = np.arange(len(link), dtype=np.int64)
+        along, number, own = list[tuple[int, int]](), np.zeros_like(places), np.zeros(1, np.int64)
+        stride = 1
+        for dimension, size in enumerate(rungs.grid):
+            if rungs.turning[top] >> dimension & 1:
+                number += places // stride % size * len(own)
+                own = (np.arange(size)[:, None] * stride + own).reshape(-1)
+                along.append((size, stride))
+            stride *= size
+        order = np.argsort(link, kind="stable")
+        users = np.unique(link, return_counts=True)[1]
+        first, groups = np.cumsum(users) - users, list[Numbers]()
+        for count in np.unique(users[users > 1]).tolist():
+            rows = first[users == count, None] + np.arange(count)
+            groups.append(np.unique(np.sort(number[order[rows]], axis=1), axis=0))
+        return cls(along, rungs.ladder.turn[top][own], groups)
+
+    def are_apart(self, by: int) -> bool:
+        """Whether those who share a link have different turns if all take those of who is before.
+
+        `by`: how far before.
+        """
+        cube = self.turns.reshape([size for size, _ in reversed(self.along)])
+        for axis, (size, stride) in enumerate(reversed(self.along)):
+            cube = np.roll(cube, by // stride % size, axis)
+        for group in self.groups:
+            taken = np.sort(cube.reshape(-1)[group], axis=1)
+            if (taken[:, 1:] == taken[:, :-1]).any():
+                return False
+        return True

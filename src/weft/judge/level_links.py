@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import LevelRows
-from weft.judge.ladders import Rungs, are_apart
+from weft.judge.ladders import Rungs, Sharers
 from weft.judge.level_hops import PartHops
 from weft.judge.level_parts import all_phases
 from weft.judge.verdict import Verdict
@@ -81,6 +81,7 @@ class _Links:
     ladders: list[Rungs]
     parts: list[PartHops]
     apart: set[tuple[Kind, int, int]] = field(default_factory=set)
+    sharers: dict[tuple[Kind, int], Sharers] = field(default_factory=dict)
 
     def kinds(self) -> dict[Kind, list[_Use]]:
         """All uses, by the kind of links."""
@@ -131,8 +132,9 @@ class _Links:
         key = use.kind, use.top, use.shift
         if not use.shared or key in self.apart:
             return None
-        turn = self.ladders[use.kind[0]].ladder.turn[use.top]
-        if not are_apart(self.rows.sizes, use.link, turn, use.shift):
+        if key[:2] not in self.sharers:
+            self.sharers[key[:2]] = Sharers.of(self.ladders[use.kind[0]], use.link, use.top)
+        if not self.sharers[key[:2]].are_apart(use.shift):
             return Verdict(False, "places that share a link have the same turn", "link")
         self.apart.add(key)
         return None

@@ -22,7 +22,7 @@ from weft.topology.model import Topology
 
 Npus = NDArray[np.int32]
 Floats = NDArray[np.float64]
-_MOST_PAIRS = 1 << 18  # of NPUs in one line, over all lines
+_MOST_PAIRS = 1 << 17  # of NPUs in one line, over all lines
 _MOST_KINDS = 64  # of links, by what they carry
 
 

@@ -36,8 +36,8 @@ def solve(problem: Problem, trials: int = 1) -> Algorithm:
         Some chunk has no path to where it must go.
     """
     planners = _candidates(problem)
-    _check(problem, planners)
     whole, problem = problem, problem.on(problem.topology.plain)
+    _check(problem, planners)
     able = [one for one in planners if whole.topology is not problem.topology and _uses(one)]
     workers = min(problem.threads, trials)
     quick = [one for one in able if not one.seeded]

@@ -254,6 +254,8 @@ class Problem:
 
     def on(self, topology: Topology) -> Problem:
         """The same on another network."""
+        if topology is self.topology:
+            return self
         return replace(self, task=replace(self.task, topology=topology))
 
     def say(self, phase: str) -> None:

@@ -152,7 +152,7 @@ def ladders_of(topology: Topology, grid: Grid) -> list[Ladder]:
             again = earlier_equals(climbing * np.int64(turns) + turn).astype(np.int32)
             turn = turn + turns * again
             rows.append((climbing, reverse[climbing], turn))
-            climbing = _next_links(topology, height, topology.dst[climbing])
+            climbing = _next_links(topology, height, climbing)
         if rows:
             found.append(Ladder(*(np.stack(part) for part in zip(*rows, strict=True))))
     return found
@@ -171,16 +171,25 @@ def _first_links(topology: Topology, grid: Grid) -> Iterator[Links]:
         yield from (ordered[first + number].astype(np.int32) for number in range(each))
 
 
-def _next_links(topology: Topology, height: Numbers, switch: Links) -> Links | None:
-    """A link further up for each place, given the switch above it; None if they have none alike."""
+def _next_links(topology: Topology, height: Numbers, climbing: Links) -> Links | None:
+    """A link further up for each place, given the one before; None if they have none alike.
+
+    Those who share a link share the next one too: they have their turns already. So there are no
+    more turns than places that share one.
+    """
     inner = (topology.src >= topology.npus) & (topology.dst >= topology.npus)
     up = np.flatnonzero(inner & (height[topology.dst] > height[topology.src]))
     ordered = up[np.lexsort((up, topology.dst[up], topology.src[up]))]
     counts = np.bincount(topology.src[ordered], minlength=topology.nodes)
-    first, each = (np.cumsum(counts) - counts)[switch], int(counts[switch[0]])
+    first = np.flatnonzero(earlier_equals(climbing) == 0)
+    switch = topology.dst[climbing[first]]
+    each = int(counts[switch[0]])
     if each == 0 or (counts[switch] != each).any():
         return None
-    links: Links = ordered[first + earlier_equals(switch) % each].astype(np.int32)
+    following = np.zeros(topology.links, dtype=np.int32)
+    below = (np.cumsum(counts) - counts)[switch]
+    following[climbing[first]] = ordered[below + earlier_equals(switch) % each]
+    links: Links = following[climbing]
     return links
 
 

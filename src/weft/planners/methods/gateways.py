@@ -27,6 +27,7 @@ from weft.planners.listed import backwards, goal_of, planned, pushed, timed
 from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
+from weft.planners.terraces import terraced
 from weft.topology.levels import crossing, uneven_parts
 from weft.topology.model import Topology
 from weft.units import NEVER
@@ -69,9 +70,9 @@ class Gateways(Planner):
 
     def can_improve(self, problem: Problem, best: Algorithm) -> bool:
         """Where all NPUs are alike, compositions by level are as good."""
-        if problem.is_auto and self.fits(problem) is None and _are_alike(problem):
+        if not super().can_improve(problem, best):
             return False
-        return super().can_improve(problem, best)
+        return not (problem.is_auto and self.fits(problem) is None and _are_alike(problem))
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
         """Among many NPUs others take long, and the bound that is known here says little."""
@@ -134,6 +135,8 @@ def _boxes(problem: Problem) -> list[NDArray[np.int32]]:
 
 
 def _are_alike(problem: Problem) -> bool:
+    if terraced(problem) is not None:  # cheap, and the same: no table of links is needed
+        return True
     seen = scene(problem)
     return seen is not None and seen.is_even
 
