@@ -18,6 +18,7 @@ from weft.planners import PLANNERS, Problem
 from weft.planners.cutting import Cutting
 from weft.planners.layouts import scene_of
 from weft.planners.level_search import LevelSearch
+from weft.planners.terraces import terraced
 from weft.topology import load_topology
 
 FABRICS = st.sampled_from(
@@ -168,3 +169,12 @@ def test_links_with_several_users_are_full(ratio: str, most: float) -> None:
     result = weft.synthesize(network, "all-to-all", "16MiB", method="by-level")
     check(result)
     assert result.time <= most * result.bound.ideal
+
+
+def test_a_box_that_lost_an_npu_is_no_level() -> None:
+    """159 NPUs are three lines of 53: they are not taken for alike."""
+    network = load_topology("h100:20,plain").without(npus=[3])
+    demand = Collective.of("all-reduce", network.members.tolist(), 1 << 28)
+    assert terraced(Problem.of(network, demand)) is None
+    whole = Collective.of("all-reduce", range(160), 1 << 28)
+    assert terraced(Problem.of(load_topology("h100:20,plain"), whole)) is not None

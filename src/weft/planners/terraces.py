@@ -207,6 +207,8 @@ def _terraced(
         return None
     grid, levels = lines
     climbs = tuple(Climb(topology, grid.sizes, ladder) for ladder in ladders_of(topology, grid))
+    if any(_is_uneven(climb) for climb in climbs):
+        return None
     known = dict[Hop, int]()
     drafts = [draft for split in _splits(levels) if (draft := _draft(grid, climbs, split, known))]
     if len(levels) == 1 and drafts:
@@ -219,6 +221,12 @@ def _terraced(
     hops = tuple(known)
     scene = TerracedScene((), np.zeros(0), np.zeros(0), True, grid, climbs, hops, cost)
     return _with_frames(scene, drafts)
+
+
+def _is_uneven(climb: Climb) -> bool:
+    """Whether places share their first switches, but not line by line: a box lost an NPU."""
+    first = climb.switch[0]
+    return not climb.above[0] and len(np.unique(first)) < len(first)
 
 
 def _grid(
