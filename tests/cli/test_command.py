@@ -177,7 +177,7 @@ def _started(args: list[str]) -> subprocess.Popen[str]:
     [
         ["mesh:80x80", "all-gather", "--chunks", "4"],
         ["mesh:30x30", "all-reduce", "--parallel", "a=30,b=30", "--along", "a"],
-        ["leaf-spine:16x16x4,multicast", "all-gather", "--chunks", "8"],
+        ["leaf-spine:16x16x4,multicast", "all-gather", "--chunks", "8", "--method", "matching"],
     ],
 )
 def test_interrupt(tmp_path: Path, job: list[str], patience: float, number: signal.Signals) -> None:
