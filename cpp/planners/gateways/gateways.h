@@ -1,7 +1,8 @@
-// Gateways: All-Reduce where boxes, or their ways out, are not alike.
+// Gateways: All-Reduce and All-Gather where boxes, or their ways out, are not alike.
 //
 // Each chunk has an owner, and in every other box one NPU that sums the box's parts for it and one
-// that spreads the result. Or it goes in one shot: boxes exchange their sums, and each adds them.
+// that spreads the result. In an All-Gather owners are given, and only results are spread. Or a
+// chunk goes in one shot: boxes exchange their sums, and each adds them.
 #pragma once
 
 #include <cstdint>

@@ -121,9 +121,9 @@ alignment_option = option(
 )
 method_option = option(
     "--method NAME|FILE",
-    "Use one method only: matching, rounds, symmetric, periodic, unicast, rooted, trees, "
-    "steiner, or a classical algorithm that `weft compare --help` lists; or take the "
-    "algorithm in a file.",
+    "Use one method only: by-level, symmetric, gateways, in-switch, exchange, matching, rounds, "
+    "periodic, unicast, rooted, trees, steady, steiner, or a classical algorithm that "
+    "`weft compare --help` lists; or take the algorithm in a file.",
     default="auto",
 )
 search_options = stacked(
