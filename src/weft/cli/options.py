@@ -71,6 +71,7 @@ class NetworkOptions:
     without_npu: tuple[int, ...]
     degrade_link: tuple[str, ...]
     without_switch: tuple[str, ...]
+    nvlink: str | None
 
     def __post_init__(self) -> None:
         if self.spec is None and any(vars(self).values()):
@@ -86,8 +87,12 @@ class NetworkOptions:
 
 
 _NETWORK = (
-    option("--bandwidth RATE[,RATE...]", "Of all links, or one per dimension: 50GB/s."),
-    option("--latency TIME[,TIME...]", "α of all links, or one per dimension: 0.5us."),
+    option(
+        "--bandwidth RATE[,RATE...]",
+        "Of all links, or one per dimension: 50GB/s. By kind of link for a file of a cluster: "
+        "leaf=50GB/s,spine=100GB/s.",
+    ),
+    option("--latency TIME[,TIME...]", "α of all links, or one per dimension, or by kind: 0.5us."),
     option(
         "--without-link A-B",
         "A failed link, both ways; A>B for one way. May be repeated.",
@@ -101,6 +106,11 @@ _NETWORK = (
         "--degrade-link A-B=SPEED",
         "A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",
         multiple=True,
+    ),
+    option(
+        "--nvlink [N]x[RATE]",
+        "Where a machine's file does not say it: NVLinks of each GPU into the switch, and the "
+        "rate of one: 18, 25GB/s, 18x25GB/s.",
     ),
 )
 

@@ -27,6 +27,8 @@ from weft.errors import InputError
 from weft.quoting import brief
 from weft.topology.astra import build_astra, is_astra
 from weft.topology.builders import SUFFIXES
+from weft.topology.labels import Wishes
+from weft.topology.machines import Machine, network_of, reader_of
 from weft.topology.model import Topology
 from weft.topology.schema import WORDS, Columns, Link, TopologyFile, build
 from weft.units import exact_bandwidth, exact_latency, exact_size
@@ -35,12 +37,40 @@ MAX_LISTED_LINKS = 1000
 """Networks with more links are written as columns: smaller, and quicker to read."""
 
 
-def read_topology(path: str | os.PathLike[str]) -> Topology:
-    """Read a network; the content, not the suffix, tells Weft's schema from ASTRA-sim's."""
-    return read_document(path, "topology", _build)
+def read_topology(path: str | os.PathLike[str], wishes: Wishes | None = None) -> Topology:
+    """Read a network: the content, not the suffix, tells what kind of file it is.
+
+    Parameters
+    ----------
+    wishes
+        What is said of a machine beside its file.
+    """
+    return read_document(path, "topology", lambda document: _build(document, wishes or Wishes()))
 
 
-def _build(document: Document) -> Topology:
+def read_machine(path: str | os.PathLike[str], wishes: Wishes | None = None) -> Machine | None:
+    """The machine or fabric that a file of a cluster describes; None if the file is a network."""
+
+    def build(document: Document) -> Machine | None:
+        reader = reader_of(document)
+        return None if reader is None else reader.read(document, wishes or Wishes())
+
+    return read_document(path, "topology", build)
+
+
+def _build(document: Document, wishes: Wishes) -> Topology:
+    reader = reader_of(document)
+    if reader is not None:
+        machine = reader.read(document, wishes)
+        try:
+            return network_of(machine, wishes)
+        except InputError as error:
+            raise PlacedError(str(error)) from None
+    if wishes.any:
+        raise PlacedError(
+            "is a network of its own: --nvlink, and rates by kind of link, are for files of "
+            "machines"
+        )
     if document.suffix == ".json":
         with suppress(msgspec.DecodeError, RecursionError):  # the quick way
             record = msgspec.json.decode(document.data, type=TopologyFile)

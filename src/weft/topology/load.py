@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from weft.errors import InputError
 from weft.quoting import quoted
 from weft.topology.builders import SUFFIXES, check_speeds, is_known, parse_topology
 from weft.topology.kinds import override_links
+from weft.topology.labels import Wishes
 from weft.topology.links import find_links
 from weft.topology.model import Topology
 from weft.units import parse_bandwidth, parse_latency
@@ -23,6 +25,7 @@ def load_topology(
     without_npus: Iterable[int] = (),
     degraded_links: Iterable[str] = (),
     without_switches: Iterable[int | str] = (),
+    nvlink: str | None = None,
 ) -> Topology:
     """The network a user asks for.
 
@@ -30,10 +33,12 @@ def load_topology(
     ----------
     spec_or_path
         A file if it exists, has a slash, or ends in .yaml, .yml or .json; otherwise a spec such
-        as ``mesh:8x8`` or a preset such as ``h100:4``.
+        as ``mesh:8x8`` or a preset such as ``h100:4``. Files of a cluster, such as NCCL's topology
+        or what ibnetdiscover prints, are known by their content: see ``docs/cluster-files.md``.
     bandwidth, latency
         A text such as ``50GiB/s`` or ``50GiB/s,75GiB/s`` (``0.5us``), or numbers in B/s (ps).
         One for all links, or one per dimension; a preset or a file takes one, for all its links.
+        A file of a cluster takes them by kind of link: ``leaf=50GB/s,spine=100GB/s``.
     without_links
         Failed links, such as ``3-4``, ``3>4`` or ``0-s1``.
     without_npus
@@ -42,7 +47,11 @@ def load_topology(
         Slower links, such as ``3-4=50%`` (of their bandwidth) or ``0>s1=25GB/s``.
     without_switches
         Failed switches, such as ``s0``.
+    nvlink
+        NVLinks of each GPU into its host's switch, and the rate of one, where a file of a machine
+        does not say it: ``18``, ``25GB/s`` or ``18x25GB/s``.
     """
+    wishes, bandwidth, latency = _wishes(bandwidth, latency, nvlink)
     rates = _each(bandwidth, parse_bandwidth)
     times = _each(latency, parse_latency)
     _check_no_folder(spec_or_path)
@@ -50,7 +59,12 @@ def load_topology(
         from weft.topology.files import read_topology  # brings parsers, which a spec needs not
 
         check_speeds(rates, times)
-        topology = override_links(read_topology(spec_or_path), rates, times)
+        topology = override_links(read_topology(spec_or_path, wishes), rates, times)
+    elif wishes.any:
+        raise InputError(
+            f"topology {quoted(str(spec_or_path))}: --nvlink, and rates by kind of link, are for "
+            "files of machines and fabrics"
+        )
     else:
         topology = parse_topology(str(spec_or_path), bandwidth=rates, latency=times)
     lost, gone, broken = list(without_links), list(without_npus), list(without_switches)
@@ -72,6 +86,53 @@ def _degraded(topology: Topology, text: str) -> Topology:
         return topology.scaled(link, speed)
     pairs, _ = find_links(topology, link, "degrade")
     return topology.with_link(*pairs[0], bandwidth=speed, both=len(pairs) > 1)
+
+
+Given = str | Sequence[int] | None
+
+
+def _wishes(bandwidth: Given, latency: Given, nvlink: str | None) -> tuple[Wishes, Given, Given]:
+    """What is said by kind of link, and of NVLink; and the rates that are said without."""
+    named: dict[str, dict[str, int] | None] = {"bandwidth": None, "latency": None}
+    plain: dict[str, Given] = {"bandwidth": bandwidth, "latency": latency}
+    for what, parse in (("bandwidth", parse_bandwidth), ("latency", parse_latency)):
+        text = plain[what]
+        if isinstance(text, str) and "=" in text:
+            named[what] = _by_kind(what, text, parse)
+            plain[what] = None
+    count, rate = _nvlink(nvlink)
+    wishes = Wishes(
+        nvlink=count, nvlink_rate=rate, bandwidth=named["bandwidth"], latency=named["latency"]
+    )
+    return wishes, plain["bandwidth"], plain["latency"]
+
+
+def _by_kind(what: str, text: str, parse: Callable[[str], int]) -> dict[str, int]:
+    """From ``leaf=50GB/s,spine=100GB/s`` to numbers."""
+    said: dict[str, int] = {}
+    for part in text.split(","):
+        kind, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not kind or kind in said:
+            raise InputError(
+                f"{what} {quoted(text)}: {quoted(part.strip())} does not belong there; say each "
+                "kind of link once, as in leaf=50GB/s,spine=100GB/s"
+            )
+        said[kind.lower()] = parse(value)
+    return said
+
+
+def _nvlink(text: str | None) -> tuple[int | None, int | None]:
+    """How many NVLinks, and B/s of one, from ``18``, ``25GB/s`` or ``18x25GB/s``."""
+    if text is None:
+        return None, None
+    match = re.fullmatch(r"\s*(?:([0-9]{1,3})(?:\s*x|\s*$))?\s*([0-9.]+\s*[A-Za-z].*)?", text)
+    if match is None or not any(match.groups()):
+        raise InputError(
+            f"NVLink {quoted(text)} is no number of links and no rate; write it like 18, 25GB/s or "
+            "18x25GB/s"
+        )
+    count, rate = match.groups()
+    return int(count) if count else None, parse_bandwidth(rate) if rate else None
 
 
 def _each(values: str | Sequence[int] | None, parse: Callable[[str], int]) -> Sequence[int] | None:

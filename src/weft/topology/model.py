@@ -23,6 +23,7 @@ from weft.values import Value, read_only
 if TYPE_CHECKING:
     import networkx
 
+    from weft.topology.labels import Labels
     from weft.topology.symmetry import Symmetry
 
 _UNLIMITED = 2**63 - 1  # as in cpp/base/cost.h
@@ -74,6 +75,9 @@ class Topology(Value):
     changes
         In words, what makes it differ from what `name` stands for: ``without 3-s11``. For
         printing only, as in `title`; whoever changes a network adds to it.
+    labels
+        What its nodes are called in the file it was read from; for printing, and for what looks
+        for faults.
     """
 
     name: str
@@ -91,6 +95,7 @@ class Topology(Value):
     translates: bool = False
     whole: Topology | None = None
     changes: tuple[str, ...] = ()
+    labels: Labels | None = None
 
     def __post_init__(self) -> None:
         for name in COLUMNS:

@@ -1,0 +1,1 @@
+"""One module per kind of file; each adds its `Reader` when it is imported."""
