@@ -86,6 +86,11 @@ class NetworkOptions:
         return None if self.spec is None else self.load()
 
 
+_NVLINK = option(
+    "--nvlink [N]x[RATE]",
+    "Where a machine's file does not say it: NVLinks of each GPU into the switch, and the rate of "
+    "one: 18, 25GB/s, 18x25GB/s.",
+)
 _NETWORK = (
     option(
         "--bandwidth RATE[,RATE...]",
@@ -107,12 +112,27 @@ _NETWORK = (
         "A slower link, both ways; A>B for one way: 3-4=50%, 0>s1=25GB/s. Repeatable.",
         multiple=True,
     ),
-    option(
-        "--nvlink [N]x[RATE]",
-        "Where a machine's file does not say it: NVLinks of each GPU into the switch, and the "
-        "rate of one: 18, 25GB/s, 18x25GB/s.",
-    ),
+    _NVLINK,
 )
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What the command line says of machines beside their files."""
+
+    nvlink: str | None
+    bandwidth: str | None
+    latency: str | None
+
+
+file_options = gathered(
+    "said",
+    FileOptions,
+    _NVLINK,
+    option("--bandwidth KIND=RATE[,...]", "Of kinds of links: leaf=50GB/s,spine=100GB/s."),
+    option("--latency KIND=TIME[,...]", "α of kinds of links: leaf=1us."),
+)
+"""What is said of files of machines; the command gets them as `said`."""
 
 
 def topology_argument(metavar: str) -> Decorator:

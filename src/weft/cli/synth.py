@@ -95,10 +95,11 @@ def synth(
     kind = None if target is None else _format(target)
     align = parse_size(alignment)
 
-    notes = []
+    notes: list[str] = []
 
     def work(report: Tracker) -> Result:
         topology = whole = network.load()
+        notes.extend(topology.notes)
         why = ""
         if kind is not None and kind.in_switches is None:
             topology, why = plain_for(f"files in the format {kind.name}", whole)

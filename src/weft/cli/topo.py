@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.cli.options import NetworkOptions, option, topology_argument
-from weft.cli.printing import json_option, say_json
+from weft.cli.options import (
+    FileOptions,
+    NetworkOptions,
+    file_options,
+    option,
+    topology_argument,
+)
+from weft.cli.printing import json_option, say, say_json
 
 if TYPE_CHECKING:
     from weft.progress import Tracker
@@ -42,12 +48,80 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     if output is not None:
         write_topology(topology, output)
     if as_json:
-        say_json({**summary.to_dict(), "symmetry": symmetry})
+        said = {"notes": list(topology.notes)} if topology.notes else {}
+        say_json({**summary.to_dict(), "symmetry": symmetry, **said})
     else:
         from weft.cli.tables import print_facts
         from weft.topology.links import titled
 
         print_facts(titled(summary.name, summary.changes), _rows(summary, symmetry))
+        for note in topology.notes:
+            say(note)
+
+
+@topo.command()
+@click.argument("hosts", metavar="[NAMES=]FILE...", nargs=-1, required=True)
+@option(
+    "--fabric FILE|SPEC",
+    "What joins the hosts: a file, or a network such as clos:8x4x2.",
+    required=True,
+)
+@option("--count N", "How many hosts; needed for one file and a fabric that is a spec.", type=int)
+@option(
+    "--rails",
+    "Ports of a fabric that is a spec go to the first adapter of each host, then to the second.",
+    is_flag=True,
+)
+@option(
+    "--adapters OLD=NEW[,...]",
+    "What adapters are called in the fabric, and in the hosts' files: HCA-1=mlx5_0,HCA-2=mlx5_1.",
+)
+@file_options
+@option("-o, --output FILE", "Write the network as .yaml or .json.")
+@json_option
+def join(
+    hosts: tuple[str, ...],
+    fabric: str,
+    count: int | None,
+    rails: bool,
+    adapters: str | None,
+    said: FileOptions,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Join files of hosts, and of the fabric between them, to one cluster.
+
+    FILE is of one host, such as an NCCL topology dump. NAMES is its name in the fabric, or a
+    pattern such as 'dgx-*' for all hosts that are like it; without, it is found by the GUIDs of
+    its adapters or by the name of the file.
+
+    \b
+    Examples:
+      weft topo join 'dgx-*=dgx.xml' --fabric ibnetdiscover.txt -o cluster.yaml
+      weft topo join dgx-01.xml dgx-02.xml --fabric ibnetdiscover.txt -o cluster.yaml
+      weft topo join dgx.xml --count 32 --fabric leaf-spine:32x8x8 --rails -o cluster.yaml
+    """  # noqa: D301 - click reads the control character
+    from weft.cli import progress
+    from weft.topology.files import check_topology_file, write_topology
+    from weft.topology.join import Cluster, join_files
+
+    if output is not None:
+        check_topology_file(output)
+
+    def work(_report: Tracker) -> Cluster:
+        return join_files(hosts, fabric, count=count, rails=rails, adapters=adapters, **vars(said))
+
+    cluster = progress.run("joining", work)
+    if output is not None:
+        write_topology(cluster.topology, output)
+    if as_json:
+        say_json(cluster.to_dict())
+    else:
+        from weft.cli.tables import print_facts
+
+        print_facts(cluster.topology.name, cluster.rows())
+        for note in cluster.topology.notes:
+            say(note)
 
 
 @topo.command("list")

@@ -6,6 +6,7 @@ network in every column.
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ from weft.topology.builders import SUFFIXES
 from weft.topology.labels import Wishes
 from weft.topology.machines import Machine, network_of, reader_of
 from weft.topology.model import Topology
-from weft.topology.schema import WORDS, Columns, Link, TopologyFile, build
+from weft.topology.schema import WORDS, Columns, Link, Nodes, TopologyFile, build
 from weft.units import exact_bandwidth, exact_latency, exact_size
 
 MAX_LISTED_LINKS = 1000
@@ -120,6 +121,10 @@ def _record(topology: Topology) -> TopologyFile:
         adding=_able(topology, topology.adding),
         link_count=topology.links,
     )
+    if topology.labels is not None:
+        labels = topology.labels
+        record.notes = list(labels.notes)
+        record.nodes = Nodes(list(labels.kinds), list(labels.names), list(labels.hosts))
     if topology.links <= MAX_LISTED_LINKS:
         record.links = _links(topology)
     else:
@@ -173,8 +178,11 @@ def _to_yaml(record: TopologyFile) -> str:
     """One link a line, or columns wrapped; PyYAML would take seconds for either."""
     head = msgspec.to_builtins(record)
     links, columns = head.pop("links", None), head.pop("columns", None)
+    nodes = head.pop("nodes", None)
     # ASCII with escapes: PyYAML leaves some line breaks bare otherwise, and reads them as blanks.
     text: str = yaml.safe_dump(head, sort_keys=False, default_flow_style=False)
+    if nodes is not None:
+        text += "\n".join(["nodes:", *(_to_yaml_column(*c) for c in nodes.items()), ""])
     if columns is not None:
         return text + "\n".join(["columns:", *(_to_yaml_column(*c) for c in columns.items())])
     if not links:
@@ -183,8 +191,10 @@ def _to_yaml(record: TopologyFile) -> str:
     return text + "\n".join(["links:", *(f"  - {{{row}}}" for row in rows)])
 
 
-def _to_yaml_column(name: str, values: int | list[int]) -> str:
+def _to_yaml_column(name: str, values: int | list[int] | list[str]) -> str:
     if isinstance(values, int):
         return f"  {name}: {values}"
-    lines = (", ".join(map(str, values[i : i + 16])) for i in range(0, len(values), 16))
+    # ASCII with escapes, which YAML has too; it allows no bare DEL.
+    texts = [json.dumps(value).replace("\x7f", "\\u007f") for value in values]
+    lines = (", ".join(texts[i : i + 16]) for i in range(0, len(texts), 16))
     return f"  {name}: [\n    " + ",\n    ".join(lines) + "]"

@@ -14,6 +14,7 @@ from weft.topology.kinds import override_links
 from weft.topology.labels import Wishes
 from weft.topology.links import find_links
 from weft.topology.model import Topology
+from weft.topology.rates import NOMINAL, check_rates
 from weft.units import parse_bandwidth, parse_latency
 
 
@@ -51,11 +52,11 @@ def load_topology(
         NVLinks of each GPU into its host's switch, and the rate of one, where a file of a machine
         does not say it: ``18``, ``25GB/s`` or ``18x25GB/s``.
     """
-    wishes, bandwidth, latency = _wishes(bandwidth, latency, nvlink)
+    wishes, bandwidth, latency = parse_wishes(bandwidth, latency, nvlink)
     rates = _each(bandwidth, parse_bandwidth)
     times = _each(latency, parse_latency)
     _check_no_folder(spec_or_path)
-    if _is_path(spec_or_path):
+    if is_path(spec_or_path):
         from weft.topology.files import read_topology  # brings parsers, which a spec needs not
 
         check_speeds(rates, times)
@@ -91,7 +92,9 @@ def _degraded(topology: Topology, text: str) -> Topology:
 Given = str | Sequence[int] | None
 
 
-def _wishes(bandwidth: Given, latency: Given, nvlink: str | None) -> tuple[Wishes, Given, Given]:
+def parse_wishes(
+    bandwidth: Given, latency: Given, nvlink: str | None, rates: str = NOMINAL
+) -> tuple[Wishes, Given, Given]:
     """What is said by kind of link, and of NVLink; and the rates that are said without."""
     named: dict[str, dict[str, int] | None] = {"bandwidth": None, "latency": None}
     plain: dict[str, Given] = {"bandwidth": bandwidth, "latency": latency}
@@ -101,9 +104,8 @@ def _wishes(bandwidth: Given, latency: Given, nvlink: str | None) -> tuple[Wishe
             named[what] = _by_kind(what, text, parse)
             plain[what] = None
     count, rate = _nvlink(nvlink)
-    wishes = Wishes(
-        nvlink=count, nvlink_rate=rate, bandwidth=named["bandwidth"], latency=named["latency"]
-    )
+    check_rates(rates)
+    wishes = Wishes(rates, count, rate, named["bandwidth"], named["latency"])
     return wishes, plain["bandwidth"], plain["latency"]
 
 
@@ -158,7 +160,8 @@ def _check_no_folder(text: str | os.PathLike[str]) -> None:
     )
 
 
-def _is_path(text: str | os.PathLike[str]) -> bool:
+def is_path(text: str | os.PathLike[str]) -> bool:
+    """Whether it names a file rather than a spec."""
     if not isinstance(text, str) or "/" in text or text.lower().endswith(SUFFIXES):
         return True
     try:

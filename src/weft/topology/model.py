@@ -180,6 +180,11 @@ class Topology(Value):
         return titled(self.name, self.changes)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What the file it was read from left open, or what was left out of it: sentences."""
+        return self.labels.notes if self.labels else ()
+
+    @property
     def nodes(self) -> int:
         return self.npus + self.switches
 

@@ -17,6 +17,7 @@ from weft.errors import InputError
 from weft.quoting import quoted
 from weft.topology.checks import check_dimensions
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
+from weft.topology.labels import Labels
 from weft.topology.model import Topology
 from weft.units import (
     MAX_BANDWIDTH,
@@ -53,6 +54,14 @@ class Columns(msgspec.Struct, forbid_unknown_fields=True):
     latency: list[Delay] | Delay
 
 
+class Nodes(msgspec.Struct, forbid_unknown_fields=True):
+    """What each node is called in the file that the network was read from: see `Labels`."""
+
+    kinds: list[str]
+    names: list[str]
+    hosts: list[str]
+
+
 class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The whole file; `bandwidth` and `latency` are for links that name none.
 
@@ -67,6 +76,8 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     removed: list[Node] = []
     dimensions: list[int] = []
     changes: list[str] = []
+    notes: list[str] = []
+    nodes: Nodes | None = None
     bandwidth: Quantity | None = None
     latency: Quantity | None = None
     buffer: Quantity | dict[str, Quantity] | None = None
@@ -77,7 +88,9 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     columns: Columns | None = None
 
 
-WORDS = Words({"": TopologyFile, "links": Link, "columns": Columns}, {"links": "link"})
+WORDS = Words(
+    {"": TopologyFile, "links": Link, "columns": Columns, "nodes": Nodes}, {"links": "link"}
+)
 
 
 def build(record: TopologyFile, name: str) -> Topology:
@@ -109,7 +122,23 @@ def build(record: TopologyFile, name: str) -> Topology:
         buffers=_buffers(record), copying=_able(record, "multicast"), adding=_able(record, "adding")
     )
     topology = _remove(topology, record)
-    return replace(topology, changes=tuple(record.changes)) if record.changes else topology
+    if record.changes:
+        topology = replace(topology, changes=tuple(record.changes))
+    labels = _labels(record)
+    return replace(topology, labels=labels) if labels else topology
+
+
+def _labels(record: TopologyFile) -> Labels | None:
+    nodes, count = record.nodes, record.npus + record.switches
+    if nodes is None:
+        return None
+    for what in Nodes.__struct_fields__:
+        there = len(getattr(nodes, what))
+        if there != count:
+            raise PlacedError(
+                f"nodes has {there} {what}, but there are {count} nodes", ("nodes", what)
+            )
+    return Labels(tuple(nodes.names), tuple(nodes.kinds), tuple(nodes.hosts), tuple(record.notes))
 
 
 def _buffers(record: TopologyFile) -> dict[int, int]:

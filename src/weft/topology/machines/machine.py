@@ -113,5 +113,6 @@ class Machine:
         return [i for i, part in enumerate(self.parts) if part.kind in kinds]
 
     def of_host(self, host: str) -> Machine:
-        """The same machine in a host of this name."""
-        return replace(self, parts=[replace(part, host=host) for part in self.parts])
+        """The same machine in a host of this name; of several hosts, each in one of its own."""
+        names = {part.host: f"{host}/{part.host}" if part.host else host for part in self.parts}
+        return replace(self, parts=[replace(part, host=names[part.host]) for part in self.parts])
