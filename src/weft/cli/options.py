@@ -77,10 +77,19 @@ class NetworkOptions:
         if self.spec is None and any(vars(self).values()):
             raise InputError("options for links, NPUs and switches go with --topology")
 
+    @property
+    def said(self) -> dict[str, Any]:
+        """What `load_topology` takes beside the spec, by its names for it."""
+        failed = {"without_link", "without_npu", "degrade_link", "without_switch"}
+        names = {name: f"{name}s" if name in failed else name for name in vars(self)}
+        names |= {"degrade_link": "degraded_links", "without_switch": "without_switches"}
+        return {names[name]: value for name, value in vars(self).items() if name != "spec"}
+
     def load(self) -> Topology:
         from weft.topology import load_topology
 
-        return load_topology(*vars(self).values())
+        assert self.spec is not None
+        return load_topology(self.spec, **self.said)
 
     def load_if_named(self) -> Topology | None:
         return None if self.spec is None else self.load()

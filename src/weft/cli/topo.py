@@ -124,6 +124,39 @@ def join(
             say(note)
 
 
+@topo.command()
+@topology_argument("FILE|SPEC")
+@json_option
+def check(network: NetworkOptions, as_json: bool) -> None:
+    """Say what looks wrong in a network, the worst first, and what it costs.
+
+    A GPU with fewer NVLinks than its peers, a link at a lower width or speed than its siblings, a
+    missing rail or uplink, a pair that differs by direction, an oversubscribed level, a part that
+    nothing joins. The cost is that of the lower bounds of All-Reduce and All-to-All of 1 GiB,
+    against the same network without the fault. The exit code is 1 if something looks wrong.
+
+    \b
+    Examples:
+      weft topo check nccl-topo.xml
+      weft topo check ibnetdiscover.txt
+      weft topo check cluster.yaml
+    """  # noqa: D301 - click reads the control character
+    from weft import health
+    from weft.cli import progress
+
+    def work(_report: Tracker) -> health.Checkup:
+        return health.check(network.spec or "", **network.said)
+
+    found = progress.run("checking", work)
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        for line in found.lines():
+            say(line)
+    if not found:
+        raise click.exceptions.Exit(1)
+
+
 @topo.command("list")
 @json_option
 def list_kinds(as_json: bool) -> None:

@@ -282,6 +282,7 @@ class _Joining:
                     replace(cable, src=moved[cable.src], dst=moved[cable.dst])
                 )
         self.machine.notes += self.fabric.notes
+        self.machine.doubts += self.fabric.doubts
         return moved
 
     def _host(self, host: str, machine: Machine) -> int:
@@ -293,10 +294,12 @@ class _Joining:
         self.machine.cables += [
             replace(cable, src=first + cable.src, dst=first + cable.dst) for cable in machine.cables
         ]
-        for note in machine.notes:
-            said = f"{machine.name}: {note}"
-            if said not in self.machine.notes:
-                self.machine.notes.append(said)
+        for notes, own in (
+            (self.machine.notes, machine.notes),
+            (self.machine.doubts, machine.doubts),
+        ):
+            said = (f"{machine.name}: {note}" for note in own)
+            notes += [note for note in said if note not in notes]
         return first
 
     def _plug(

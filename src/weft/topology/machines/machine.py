@@ -90,6 +90,8 @@ class Machine:
         GPUs are in the order in which they become NPUs.
     notes
         What was not said or left out, one sentence each.
+    doubts
+        Where the file contradicts itself, and what was taken: something may be wrong there.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Machine:
     parts: list[Part] = field(default_factory=list)
     cables: list[Cable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
     def add(self, part: Part) -> int:
         """Add a part; gives its number."""

@@ -51,7 +51,7 @@ def network_of(machine: Machine, wishes: Wishes | None = None) -> Topology:
     npus = [*machine.of_kind(ENDPOINTS[0])] or machine.of_kind(ENDPOINTS[1])
     if not npus:
         raise InputError(f"{machine.name}: {machine.source} has no GPU and no host in it")
-    notes = list(machine.notes)
+    notes = [*machine.doubts, *machine.notes]
     links = _links(machine, npus, wishes, notes)
     _prune(links, set(npus))
     order = npus + sorted({part for link in links for part in link} - set(npus))

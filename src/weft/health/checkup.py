@@ -1,0 +1,249 @@
+"""All that looks wrong, the worst first, and what it costs against the healthy twin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from weft.api import bound
+from weft.errors import InputError, WeftError
+from weft.health import fabric, hosts
+from weft.health.finding import Body, Finding, Repair, Speed
+from weft.topology import Topology, load_topology
+from weft.topology.files import read_machine
+from weft.topology.labels import Wishes
+from weft.topology.load import is_path, parse_wishes
+from weft.topology.machines import Cable, Machine, network_of
+from weft.topology.machines.networks import machine_of
+from weft.topology.rates import Rate
+
+COLLECTIVES = ("all-reduce", "all-to-all")
+SIZE = "1GiB"
+"""So large that bandwidth decides."""
+MOST_WEIGHED = 12
+"""Findings whose own cost is worked out; all others share in the sum."""
+
+Rule = Callable[[Body], Iterator[Finding]]
+RULES: tuple[Rule, ...] = (
+    fabric.islands,
+    hosts.fewer_links,
+    hosts.missing_pairs,
+    hosts.one_sided,
+    fabric.missing_adapters,
+    fabric.missing_uplinks,
+    fabric.slower_links,
+    fabric.crossed_rails,
+    hosts.lonely,
+    hosts.slower_ports,
+    hosts.slower_pcie,
+    fabric.oversubscribed,
+)
+"""In this order where the cost is the same."""
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """What `check_machine` finds.
+
+    Attributes
+    ----------
+    name
+        Of the network.
+    findings
+        The worst first.
+    losses
+        By collective, the share of its speed that all of them cost together; None where no bound
+        tells.
+    notes
+        What was not known or not weighed.
+    """
+
+    name: str
+    findings: tuple[Finding, ...]
+    losses: dict[str, float | None]
+    notes: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether nothing looks wrong."""
+        return not self.findings
+
+    def lines(self) -> list[str]:
+        """The same for people, a line each."""
+        if self:
+            lines = [f"{self.name}: nothing looks wrong"]
+        else:
+            number = len(self.findings)
+            lines = [
+                f"{self.name}: {number} thing{'s' * (number > 1)} look{'s' * (number == 1)} wrong"
+            ]
+            lines += [f"  {one.text}{_cost(one.losses)}" for one in self.findings]
+            if number > 1:
+                lines.append(f"  all together{_cost(self.losses)}")
+        return lines + [f"note: {note}" for note in self.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``weft topo check --json`` prints."""
+        return {
+            "topology": self.name,
+            "healthy": bool(self),
+            "findings": [
+                {"rule": one.rule, "text": one.text, "losses": one.losses} for one in self.findings
+            ],
+            "losses": self.losses,
+            "notes": list(self.notes),
+        }
+
+
+def check(spec_or_path: str | os.PathLike[str], **said: Any) -> Checkup:
+    """Check a network by spec or by file; `said` is what `load_topology` takes.
+
+    The file of a machine is looked at whole, with adapters that lead nowhere too.
+    """
+    wishes, *_ = parse_wishes(said.get("bandwidth"), said.get("latency"), said.get("nvlink"))
+    failed = any(value for name, value in said.items() if "without" in name or "degraded" in name)
+    machine = read_machine(spec_or_path, wishes) if is_path(spec_or_path) and not failed else None
+    if machine is None:
+        return check_topology(load_topology(spec_or_path, **said))
+    return check_machine(machine, wishes)
+
+
+def check_topology(topology: Topology) -> Checkup:
+    """Check a network that is not the file of a machine.
+
+    Where all NPUs are alike, none is held against the others. Where failures are known, they are
+    what is wrong.
+    """
+    machine = machine_of(topology)
+    if topology.whole is not None:
+        return _check(machine, _failures(machine, machine_of(topology.whole)), Wishes())
+    alike = topology.symmetry.transitive
+    rules = (fabric.oversubscribed,) if alike else RULES
+    return check_machine(machine, rules=rules)
+
+
+def _failures(machine: Machine, whole: Machine) -> list[Finding]:
+    """What a network lacks of what it was."""
+    body, before = Body(machine), Body(whole)
+    found = []
+    for ends, speed in before.links.items():
+        now = body.links.get(ends, Speed(0, 0))
+        if now < speed:
+            has = now.words(ends.kind) if now.count else "gone"
+            text = f"the link {body.parts[ends.src].name} > {body.parts[ends.dst].name} is {has}"
+            found.append(
+                Finding("failed", f"{text}; it was {speed.words(ends.kind)}", {ends: speed})
+            )
+    return found
+
+
+def check_machine(
+    machine: Machine, wishes: Wishes | None = None, rules: Sequence[Rule] = RULES
+) -> Checkup:
+    """Look for what seems wrong, and weigh it.
+
+    Parameters
+    ----------
+    wishes
+        What is said of the machine beside its file.
+    """
+    body = Body(machine)
+    found = _distinct(finding for rule in rules for finding in rule(body))
+    found += [Finding("contradiction", text) for text in machine.doubts]
+    return _check(machine, found, wishes or Wishes())
+
+
+def _check(machine: Machine, found: list[Finding], wishes: Wishes) -> Checkup:
+    """Weigh what was found."""
+    notes = list(machine.notes)
+    losses: dict[str, float | None] = dict.fromkeys(COLLECTIVES)
+    repairs = [one.repair for one in found if one.repair]
+    try:
+        healthy = _times(_repaired(machine, repairs), wishes) if found else {}
+        losses = dict.fromkeys(COLLECTIVES, 0.0)
+        if found:
+            losses = _losses(_times(machine, wishes), healthy)
+        weighed = [one for one in found if one.repair][:MOST_WEIGHED]
+        for one in weighed:
+            others = [repair for repair in repairs if repair is not one.repair]
+            alone = _repaired(machine, others) if others else machine
+            one.losses = _losses(_times(alone, wishes), healthy)
+        if len(weighed) < len(repairs):
+            notes.append(
+                f"the cost of {len(weighed)} of {len(found)} findings was worked out one by one"
+            )
+    except InputError as error:
+        notes.append(f"what it costs is not known: {error}")
+    found.sort(key=lambda one: -one.worst)
+    return Checkup(machine.name, tuple(found), losses, tuple(notes))
+
+
+def _distinct(findings: Iterable[Finding]) -> list[Finding]:
+    """Each fault once: of two findings that mend the same cables the first stays."""
+    kept: list[Finding] = []
+    mended: set[Any] = set()
+    for one in findings:
+        new = {ends for ends in one.repair if ends not in mended}
+        if not one.repair or new:
+            kept.append(one)
+            mended |= new
+    return kept
+
+
+def _repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:
+    """The machine with cables as they would be."""
+    wanted: Repair = {}
+    for repair in repairs:
+        for ends, speed in repair.items():
+            wanted[ends] = max(speed, wanted.get(ends, speed))
+    like = {cable.kind: cable for cable in machine.cables}
+    cables = [c for c in machine.cables if (c.kind, c.src, c.dst) not in wanted]
+    for ends, speed in wanted.items():
+        latency = like[ends.kind].latency if ends.kind in like else None
+        rate = Rate(speed.rate, speed.rate) if speed.rate else None
+        cables.append(Cable(*ends, rate, speed.count, latency))
+    return replace(machine, cables=cables)
+
+
+def _times(machine: Machine, wishes: Wishes) -> dict[str, int | None]:
+    """The time that each collective takes at least; None where it cannot be done."""
+    network = network_of(machine, wishes)
+    times: dict[str, int | None] = {}
+    for name in COLLECTIVES:
+        try:
+            times[name] = bound(network, name, SIZE).ideal if network.npus > 1 else None
+        except InputError:
+            raise
+        except WeftError:  # some NPUs cannot reach others
+            times[name] = None
+    return times
+
+
+def _losses(
+    times: dict[str, int | None], healthy: dict[str, int | None]
+) -> dict[str, float | None]:
+    """The share of the healthy twin's speed that is lost."""
+    losses: dict[str, float | None] = {}
+    for name, time in times.items():
+        best = healthy.get(name)
+        if best is None:
+            losses[name] = None
+        else:
+            losses[name] = 1.0 if time is None else max(0.0, 1 - best / time)
+    return losses
+
+
+def _cost(losses: dict[str, float | None]) -> str:
+    """``: costs All-Reduce 90 %, All-to-All 88 %``."""
+    known = {name: loss for name, loss in losses.items() if loss is not None}
+    if not known:
+        return ""
+    if not any(known.values()):
+        return ": costs nothing by the bounds"
+    said = ", ".join(f"{name} {_percent(loss)}" for name, loss in known.items())
+    return f": costs {said}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share == 0 or share >= 0.095 else f"{share:.1%}"

@@ -1,0 +1,266 @@
+"""What looks wrong between hosts: adapters, leaves, spines and the links up."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from weft.health.finding import Body, Ends, Finding, Speed, usual
+from weft.topology.machines.tiers import tier_name
+from weft.units import format_bandwidth
+
+_IN_HOSTS = ("pcie", "cpu", "nvlink", "xgmi", "c2c", "host", "link", "box")
+_MOSTLY = 0.9  # of what hangs on a leaf: then it is the leaf of that rail
+
+
+def slower_links(body: Body) -> Iterator[Finding]:
+    """Links of the fabric that are slower than their siblings, a cable each."""
+    groups: dict[tuple[object, ...], list[Ends]] = defaultdict(list)
+    for ends in body.links:
+        a, b = body.parts[ends.src], body.parts[ends.dst]
+        if (
+            ends.kind not in ("pcie", "cpu", "nvlink", "xgmi", "c2c", "host")
+            and ends.src < ends.dst
+        ):
+            groups[(ends.kind, frozenset((a.kind, b.kind)))].append(ends)
+    for siblings in groups.values():
+        each = {ends: _each(body.links[ends]) for ends in siblings}
+        like = usual(each.values(), tie=True) if len(siblings) > 1 else None
+        for ends, rate in each.items():
+            if like and rate < like:
+                count = body.links[ends].count
+                speed = Speed(like * count, count)
+                says = format_bandwidth(rate) if rate else "an unknown rate"
+                yield Finding(
+                    "slower-link",
+                    f"the link of {body.name(ends.src)} and {body.name(ends.dst)} has {says}; most "
+                    f"like it have {format_bandwidth(like)}",
+                    {ends: speed, ends.back: speed},
+                )
+
+
+def missing_uplinks(body: Body) -> Iterator[Finding]:
+    """Switches with fewer links up than their siblings, or none to a switch that these reach."""
+    for lower, upper in _tiers(body):
+        above = {switch: _up(body, switch, upper) for switch in body.machine.of_kind(lower)}
+        for siblings in _families(above):
+            totals = {switch: sum(above[switch].values()) for switch in siblings}
+            most = usual(totals.values(), tie=True) if len(siblings) > 1 else None
+            for switch, total in totals.items():
+                if most is None or total >= most:
+                    continue
+                repair, gaps = _gaps(body, switch, siblings, above)
+                where = f": {', '.join(gaps)}" if gaps else ""
+                yield Finding(
+                    "missing-uplink",
+                    f"{body.name(switch)} has {total} links up; most like it have {most}{where}",
+                    repair,
+                )
+
+
+def missing_adapters(body: Body) -> Iterator[Finding]:
+    """Hosts with fewer adapters in the fabric than most."""
+    plugged = _plugged(body)
+    usual_names = usual(len(adapters) for adapters in plugged.values())
+    common = Counter(
+        name for adapters in plugged.values() if len(adapters) == usual_names for name in adapters
+    )
+    alike = sum(len(adapters) == usual_names for adapters in plugged.values())
+    for host, adapters in plugged.items():
+        if usual_names is None or len(adapters) >= usual_names or len(plugged) < 3:
+            continue
+        lost = [name for name, n in common.items() if name not in adapters and 2 * n > alike]
+        yield Finding(
+            "missing-adapter",
+            f"host {host} has {len(adapters) or 'no'} adapters in the fabric; {alike} hosts have "
+            f"{usual_names}" + (f"; missing: {', '.join(lost)}" if lost else ""),
+            _plug(body, host, lost, plugged),
+        )
+
+
+def crossed_rails(body: Body) -> Iterator[Finding]:
+    """Adapters on a leaf of another rail, where leaves are of one rail each."""
+    on: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for host, adapters in _plugged(body).items():
+        for name, leaves in adapters.items():
+            for leaf in leaves:
+                on[leaf].append((host, name))
+    rail = {}
+    for leaf, hanging in on.items():
+        name, number = Counter(name for _, name in hanging).most_common(1)[0]
+        if number >= _MOSTLY * len(hanging) and number > 1:
+            rail[leaf] = name
+    if len(set(rail.values())) < 2 or len(rail) < len(on):
+        return
+    for leaf, hanging in on.items():
+        for host, name in hanging:
+            if name != rail[leaf]:
+                yield Finding(
+                    "crossed-rail",
+                    f"{name} of {host} hangs on {body.name(leaf)}, where all others are "
+                    f"{rail[leaf]}",
+                )
+
+
+def oversubscribed(body: Body) -> Iterator[Finding]:
+    """Levels whose switches have less bandwidth up than down."""
+    for lower, upper in _tiers(body):
+        repair: dict[Ends, Speed] = {}
+        worst, where, number = 1.0, -1, 0
+        for switch in body.machine.of_kind(lower):
+            up = [ends for ends in body.near[switch] if body.parts[ends.dst].kind in upper]
+            down = sum(
+                body.links[ends].rate
+                for ends in body.near[switch]
+                if ends not in up and body.parts[ends.dst].kind not in (lower,)
+            )
+            rate = sum(body.links[ends].rate for ends in up)
+            if not rate or down <= rate * 1.001:
+                continue
+            number += 1
+            if down / rate > worst:
+                worst, where = down / rate, switch
+            for ends in up:
+                speed = body.links[ends]
+                faster = Speed(-(-speed.rate * down // rate), speed.count)
+                repair |= {ends: faster, ends.back: faster}
+        if number:
+            yield Finding(
+                "oversubscribed",
+                f"{number} of {len(body.machine.of_kind(lower))} {_plural(lower)} carry more down "
+                f"than up, the worst {worst:.2f}:1: {body.name(where)}",
+                repair,
+            )
+
+
+def islands(body: Body) -> Iterator[Finding]:
+    """GPUs, or hosts, that are not joined to the others."""
+    ends = body.machine.of_kind("gpu") or body.machine.of_kind("host")
+    apart: list[list[int]] = []
+    seen: set[int] = set()
+    for start in ends:
+        if start in seen:
+            continue
+        reached, waiting = {start}, [start]
+        while waiting:
+            for link in body.near[waiting.pop()]:
+                if link.dst not in reached:
+                    reached.add(link.dst)
+                    waiting.append(link.dst)
+        apart.append([end for end in ends if end in reached])
+        seen |= reached
+    if len(apart) > 1:
+        apart.sort(key=len, reverse=True)
+        for part in apart[1:]:
+            named = body.name(part[0]) + (f" and {len(part) - 1} more" if len(part) > 1 else "")
+            yield Finding(
+                "disconnected", f"{named} cannot reach {body.name(apart[0][0])}: nothing joins them"
+            )
+
+
+def _tiers(body: Body) -> list[tuple[str, tuple[str, ...]]]:
+    """Kinds of switches, each with the kinds above it."""
+    kinds = {part.kind for part in body.parts}
+    names = [tier_name(level) for level in range(1, 10)]
+    there = [name for name in names if name in kinds]
+    return [(name, tuple(there[i + 1 :])) for i, name in enumerate(there[:-1])]
+
+
+def _each(speed: Speed) -> int:
+    return speed.rate // speed.count
+
+
+def _up(body: Body, switch: int, upper: tuple[str, ...]) -> dict[int, int]:
+    """How many cables lead to each switch above."""
+    found: dict[int, int] = {}
+    for ends in body.near[switch]:
+        if body.parts[ends.dst].kind in upper:
+            found[ends.dst] = found.get(ends.dst, 0) + body.links[ends].count
+    return found
+
+
+def _families(above: dict[int, dict[int, int]]) -> list[list[int]]:
+    """Switches that share most of what is above them, such as the leaves of a pod."""
+    families: list[tuple[set[int], list[int]]] = []
+    for switch, up in sorted(above.items(), key=lambda item: -len(item[1])):
+        mine = set(up)
+        for ups, members in families:
+            if not mine or len(mine & ups) * 2 > len(mine):
+                members.append(switch)
+                break
+        else:
+            families.append((mine, [switch]))
+    return [members for _, members in families]
+
+
+def _gaps(
+    body: Body,
+    switch: int,
+    siblings: Sequence[int],
+    above: dict[int, dict[int, int]],
+) -> tuple[dict[Ends, Speed], list[str]]:
+    """What a switch lacks towards each one above, held against most of its siblings."""
+    repair: dict[Ends, Speed] = {}
+    gaps = []
+    for top in sorted(set().union(*(above[one] for one in siblings))):
+        like = usual((above[one].get(top, 0) for one in siblings), tie=True) or 0
+        there = above[switch].get(top, 0)
+        if there >= like:
+            continue
+        gaps.append(f"{there or 'no'} of {like} to {body.name(top)}")
+        rate, kind = next(
+            (_each(body.links[ends]), ends.kind)
+            for one in siblings
+            for ends in body.near[one]
+            if ends.dst == top and one != switch
+        )
+        ends = Ends(kind, switch, top)
+        repair |= {ends: Speed(rate * like, like), ends.back: Speed(rate * like, like)}
+    return repair, gaps
+
+
+Plugged = dict[str, dict[str, list[int]]]
+
+
+def _plugged(body: Body) -> Plugged:
+    """By host and adapter, the switches of the fabric it hangs on."""
+    found: Plugged = {body.parts[end].host: {} for end in body.machine.of_kind("gpu", "host")}
+    fabric = {tier_name(level) for level in range(1, 10)} | {"switch"}
+    for nic in body.machine.of_kind("nic"):
+        leaves = body.to_kind(nic, *fabric)
+        if leaves:
+            found.setdefault(body.parts[nic].host, {})[body.parts[nic].name] = leaves
+    return found if any(found.values()) else {}
+
+
+def _plug(body: Body, host: str, lost: Iterable[str], plugged: Plugged) -> dict[Ends, Speed]:
+    """The cables of adapters that a host should have in the fabric."""
+    repair: dict[Ends, Speed] = {}
+    own = {
+        body.parts[nic].name: nic
+        for nic in body.machine.of_kind("nic", "host")
+        if body.parts[nic].host == host
+    }
+    mine = {leaf for leaves in plugged[host].values() for leaf in leaves}
+    for name in lost:
+        others = Counter(
+            leaf
+            for adapters in plugged.values()
+            if mine & {leaf for leaves in adapters.values() for leaf in leaves}
+            for leaf in adapters.get(name, ())
+        )
+        nic = own.get(name, own.get(host))
+        if nic is None or not others:
+            continue
+        leaf = others.most_common(1)[0][0]
+        speed = usual(
+            body.links[ends] for ends in body.near[leaf] if body.parts[ends.dst].kind == "nic"
+        )
+        if speed:
+            ends = Ends("leaf", nic, leaf)
+            repair |= {ends: speed, ends.back: speed}
+    return repair
+
+
+def _plural(kind: str) -> str:
+    return {"leaf": "leaves"}.get(kind, f"{kind}s")
