@@ -82,10 +82,9 @@ class Body:
         links: dict[Ends, Speed] = {}
         for cable in machine.cables:
             ends = Ends(cable.kind, cable.src, cable.dst)
-            rate, count = links.get(ends, (0, 0))
-            links[ends] = Speed(
-                rate + (cable.rate.nominal if cable.rate else 0), count + cable.count
-            )
+            before = links.get(ends, Speed(0, 0))
+            rate = cable.rate.nominal if cable.rate else 0
+            links[ends] = Speed(before.rate + rate, before.count + cable.count)
         self.links: Mapping[Ends, Speed] = links
         self.near: dict[int, list[Ends]] = defaultdict(list)
         """By part, the links that leave it."""
