@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from weft.topology.machines.machine import Machine
@@ -14,15 +15,19 @@ def tier_name(level: int) -> str:
     return TIERS[level - 1] if level <= len(TIERS) else f"tier{level}"
 
 
-def name_tiers(machine: Machine, ends: tuple[str, ...] = ("nic", "host")) -> None:
+def name_tiers(
+    machine: Machine, ends: tuple[str, ...] = ("nic", "host"), but: Collection[int] = ()
+) -> None:
     """Call switches by their tier, and each link between switches, or up to one, by its upper end.
 
     Parameters
     ----------
     ends
         Kinds of parts that hang on leaves.
+    but
+        Numbers of parts that may hang anywhere, such as the adapters of what manages the fabric.
     """
-    level = dict.fromkeys(machine.of_kind(*ends), 0)
+    level = {part: 0 for part in machine.of_kind(*ends) if part not in but}
     near: dict[int, list[int]] = {}
     for cable in machine.cables:
         near.setdefault(cable.src, []).append(cable.dst)
