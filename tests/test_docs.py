@@ -46,6 +46,7 @@ def run_python(args: list[str], folder: Path) -> str:
     [
         "baselines.md",
         "changing-networks.md",
+        "cluster-files.md",
         "compare.md",
         "extending.md",
         "groups.md",
