@@ -30,6 +30,8 @@ LATENCY = {
 """α in microseconds where no file says it, as in the presets: a GPU to its NVSwitch, an adapter to
 its leaf with what the host does for it."""
 BETWEEN_GPUS = 0.7
+MAIN = ("nvlink", "xgmi")
+"""Kinds whose rate is asked for even where GPUs could do without: it is what they are built for."""
 OTHER = 0.5
 
 
@@ -122,23 +124,36 @@ def _links(machine: Machine, npus: list[int], wishes: Wishes, notes: list[str]) 
 def _without_unknown(
     machine: Machine, cables: list[Cable], npus: list[int], notes: list[str]
 ) -> list[Cable]:
-    """Cables whose rate is known; the others are asked for, unless all NPUs do without them."""
+    """Cables whose rate is known; others are asked for, unless the NPUs do without them."""
     unknown = [cable for cable in cables if not cable.rate]
     if not unknown:
         return cables
     known = [cable for cable in cables if cable.rate]
-    kinds = Counter(cable.kind for cable in unknown)
-    first = unknown[0]
-    where = f"{machine.parts[first.src].described} to {machine.parts[first.dst].described}"
-    option = "--bandwidth " + ",".join(f"{kind}=50GB/s" for kind in sorted(kinds))
-    what = counted({f"{kind} link": number for kind, number in sorted(kinds.items())})
-    if not _joined(npus, known):
+    main = [cable for cable in unknown if cable.kind in MAIN]
+    if _joined(npus, [*known, *main]):
+        needed, unknown = main, [cable for cable in unknown if cable.kind not in MAIN]
+    else:
+        needed = unknown
+    if needed:
+        what, where, option = _asking(machine, needed)
         raise InputError(
             f"{machine.name}: {machine.source} does not say how fast {what} are, such as {where}; "
             f"say it with {option}"
         )
+    what, where, option = _asking(machine, unknown)
     notes.append(f"left out: {what} of unknown rate, such as {where}; {option} brings them in")
     return known
+
+
+def _asking(machine: Machine, unknown: list[Cable]) -> tuple[str, str, str]:
+    """Which links have no rate, where one of them is, and the option that says it."""
+    kinds = Counter(cable.kind for cable in unknown)
+    first = unknown[0]
+    return (
+        counted({f"{kind} link": number for kind, number in sorted(kinds.items())}),
+        f"{machine.parts[first.src].described} to {machine.parts[first.dst].described}",
+        "--bandwidth " + ",".join(f"{kind}=50GB/s" for kind in sorted(kinds)),
+    )
 
 
 def _check_rates(machine: Machine, cables: Iterable[Cable], rates: str) -> None:
