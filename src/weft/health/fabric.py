@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.health.finding import Body, Ends, Finding, Speed, usual
+from weft.health.finding import Body, Ends, Finding, Repair, Speed, usual
+from weft.topology.machines.rails import rails_of
 from weft.topology.machines.tiers import tier_name
 from weft.units import format_bandwidth
 
 _IN_HOSTS = ("pcie", "cpu", "nvlink", "xgmi", "c2c", "host", "link", "box")
-_MOSTLY = 0.9  # of what hangs on a leaf: then it is the leaf of that rail
 
 
 def slower_links(body: Body) -> Iterator[Finding]:
@@ -61,45 +61,40 @@ def missing_uplinks(body: Body) -> Iterator[Finding]:
 def missing_adapters(body: Body) -> Iterator[Finding]:
     """Hosts with fewer adapters in the fabric than most."""
     plugged = _plugged(body)
-    usual_names = usual(len(adapters) for adapters in plugged.values())
-    common = Counter(
-        name for adapters in plugged.values() if len(adapters) == usual_names for name in adapters
-    )
-    alike = sum(len(adapters) == usual_names for adapters in plugged.values())
+    most = usual(len(adapters) for adapters in plugged.values())
+    if most is None or len(plugged) < 3:
+        return
+    alike = [adapters for adapters in plugged.values() if len(adapters) == most]
+    common = Counter(name for adapters in alike for name in adapters)
+    fewer: dict[tuple[int, tuple[str, ...]], list[str]] = defaultdict(list)
     for host, adapters in plugged.items():
-        if usual_names is None or len(adapters) >= usual_names or len(plugged) < 3:
-            continue
-        lost = [name for name, n in common.items() if name not in adapters and 2 * n > alike]
+        usually = (name for name, n in common.items() if 2 * n > len(alike))
+        if len(adapters) < most:
+            missing = tuple(sorted(name for name in usually if name not in adapters))
+            fewer[len(adapters), missing].append(host)
+    for (number, lost), hosts in fewer.items():
+        repair: Repair = {}
+        for host in hosts:
+            repair |= _plug(body, host, lost, plugged)
+        what = f"host {hosts[0]} has" if len(hosts) == 1 else f"{len(hosts)} hosts have"
         yield Finding(
             "missing-adapter",
-            f"host {host} has {len(adapters) or 'no'} adapters in the fabric; {alike} hosts have "
-            f"{usual_names}" + (f"; missing: {', '.join(lost)}" if lost else ""),
-            _plug(body, host, lost, plugged),
+            f"{what} {number or 'no'} adapter{'s' * (number != 1)} in the fabric; {len(alike)} "
+            f"hosts have {most}"
+            + (f"; missing: {', '.join(lost)}" if lost else "")
+            + (f"; {', '.join(hosts)}" if len(hosts) > 1 else ""),
+            repair,
         )
 
 
 def crossed_rails(body: Body) -> Iterator[Finding]:
     """Adapters on a leaf of another rail, where leaves are of one rail each."""
-    on: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for host, adapters in _plugged(body).items():
-        for name, leaves in adapters.items():
-            for leaf in leaves:
-                on[leaf].append((host, name))
-    rail = {}
-    for leaf, hanging in on.items():
-        name, number = Counter(name for _, name in hanging).most_common(1)[0]
-        if number >= _MOSTLY * len(hanging) and number > 1:
-            rail[leaf] = name
-    if len(set(rail.values())) < 2 or len(rail) < len(on):
-        return
-    for leaf, hanging in on.items():
-        for host, name in hanging:
-            if name != rail[leaf]:
-                yield Finding(
-                    "crossed-rail",
-                    f"{name} of {host} hangs on {body.name(leaf)}, where all others are "
-                    f"{rail[leaf]}",
-                )
+    for stray in rails_of(_plugged(body))[1]:
+        yield Finding(
+            "crossed-rail",
+            f"{stray.adapter} of {stray.host} hangs on {body.name(stray.leaf)}, a leaf of "
+            f"{' and '.join(stray.rail)}",
+        )
 
 
 def oversubscribed(body: Body) -> Iterator[Finding]:
@@ -227,9 +222,9 @@ def _plugged(body: Body) -> Plugged:
     found: Plugged = {body.parts[end].host: {} for end in body.machine.of_kind("gpu", "host")}
     fabric = {tier_name(level) for level in range(1, 10)} | {"switch"}
     for nic in body.machine.of_kind("nic"):
-        leaves = body.to_kind(nic, *fabric)
-        if leaves:
-            found.setdefault(body.parts[nic].host, {})[body.parts[nic].name] = leaves
+        leaves, host = body.to_kind(nic, *fabric), body.parts[nic].host
+        if leaves and host in found:  # others manage the fabric
+            found[host][body.parts[nic].name] = leaves
     return found if any(found.values()) else {}
 
 
@@ -243,16 +238,16 @@ def _plug(body: Body, host: str, lost: Iterable[str], plugged: Plugged) -> dict[
     }
     mine = {leaf for leaves in plugged[host].values() for leaf in leaves}
     for name in lost:
-        others = Counter(
-            leaf
-            for adapters in plugged.values()
-            if mine & {leaf for leaves in adapters.values() for leaf in leaves}
-            for leaf in adapters.get(name, ())
-        )
+        # The leaf where its neighbours have theirs; else that of the rail with most ports left.
+        near, rail = Counter[int](), Counter[int]()
+        for adapters in plugged.values():
+            rail.update(adapters.get(name, ()))
+            if mine & {leaf for leaves in adapters.values() for leaf in leaves}:
+                near.update(adapters.get(name, ()))
         nic = own.get(name, own.get(host))
-        if nic is None or not others:
+        if nic is None or not rail:
             continue
-        leaf = others.most_common(1)[0][0]
+        leaf = max(near, key=near.__getitem__) if near else min(rail, key=rail.__getitem__)
         speed = usual(
             body.links[ends] for ends in body.near[leaf] if body.parts[ends.dst].kind == "nic"
         )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from weft.errors import InputError
 from weft.quoting import brief, counted, quoted
 from weft.topology.machines.machine import Cable, Machine, Part
+from weft.topology.machines.rails import rails_of
 from weft.topology.machines.tiers import name_tiers
 from weft.topology.model import Topology
 from weft.topology.rates import Rate
@@ -312,7 +313,7 @@ class _Joining:
             other = cable.dst if out else cable.src
             if other not in switches:
                 continue  # to the part that stands for its host
-            on.add(other)
+            on.add(switches[other])
             rate = cable.rate
             if rate is None:
                 rate = part.port
@@ -354,7 +355,20 @@ class _Joining:
                 f"{format_bandwidth(there)} in the fabric: the lower counts"
             )
         notes += self._unlike(hosts)
-        return Joined(machine, tuple(hosts), len(self.used), self._rails())
+        rails, strays = rails_of(
+            {
+                host: {name: sorted(leaves) for name, leaves in adapters.items()}
+                for host, adapters in self.leaves.items()
+            }
+        )
+        for stray in strays:
+            leaf = machine.parts[stray.leaf % nodes]
+            machine.doubts.append(
+                f"{stray.adapter} of {stray.host} hangs on {leaf.described}, a leaf of "
+                f"{' and '.join(stray.rail)}"
+            )
+        names = tuple(sorted((" and ".join(rail) for rail in rails), key=_natural))
+        return Joined(machine, tuple(hosts), len(self.used), names)
 
     def _unlike(self, hosts: list[str]) -> list[str]:
         """Which hosts have other adapters in the fabric than most."""
@@ -374,15 +388,6 @@ class _Joining:
                 )
                 said.append(f"unlike {_hosts(alike)}: {_hosts(some)}, {how} in the fabric")
         return said
-
-    def _rails(self) -> tuple[str, ...]:
-        """Adapters by name, if each has leaves of its own."""
-        on: dict[str, set[int]] = defaultdict(set)
-        for adapters in self.leaves.values():
-            for name, leaves in adapters.items():
-                on[name] |= leaves
-        apart = sum(map(len, on.values())) == len(set().union(*on.values()))
-        return tuple(sorted(on, key=_natural)) if apart and len(on) > 1 else ()
 
 
 def _hosts(names: Sequence[str]) -> str:
