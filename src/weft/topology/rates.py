@@ -95,6 +95,30 @@ def pcie(gigatransfers: float, lanes: int) -> Rate:
     return _PCIE[gigatransfers] * lanes
 
 
+def pcie_of(gigabytes: float) -> Rate:
+    """The PCIe connection of so many GB/s, as hwloc says it; with as many lanes as may be."""
+    exact = Rate(round(gigabytes * 1e9))
+    known = [rate * lanes for lanes in (16, 8, 4, 2, 1) for rate in _PCIE.values()]
+    near = min(known, key=lambda rate: abs(rate.nominal - exact.nominal))
+    return near if abs(near.nominal - exact.nominal) <= 0.001 * near.nominal else exact
+
+
+# Between the CPUs of a host, as NCCL counts it in src/graph/topo.h.
+_INTEL = ((0xCF, 40), (0x8F, 22), (0x55, 10), (0, 6))
+
+
+def between_cpus(arch: str, vendor: str, model: int) -> Rate | None:
+    """What joins two CPUs of an architecture, maker and model; None if these are not known."""
+    rates = {"AuthenticAMD": 16, "GenuineIntel": next(gb for least, gb in _INTEL if model >= least)}
+    if arch in ("arm64", "aarch64"):
+        rate: int | None = 6
+    elif arch.startswith("ppc"):
+        rate = 32
+    else:
+        rate = rates.get(vendor)
+    return None if rate is None else _gb_s(rate, rate)
+
+
 # InfiniBand, a lane: four make a port. Reachable is what ib_write_bw gives, a quarter of a port's.
 INFINIBAND = {
     "SDR": _gb_s(0.25),

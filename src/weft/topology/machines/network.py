@@ -30,7 +30,7 @@ LATENCY = {
 """α in microseconds where no file says it, as in the presets: a GPU to its NVSwitch, an adapter to
 its leaf with what the host does for it."""
 BETWEEN_GPUS = 0.7
-MAIN = ("nvlink", "xgmi")
+MAIN = ("nvlink", "nvswitch", "xgmi")
 """Kinds whose rate is asked for even where GPUs could do without: it is what they are built for."""
 OTHER = 0.5
 

@@ -16,7 +16,7 @@ from weft.quoting import brief, counted, quoted
 from weft.topology.labels import Wishes
 from weft.topology.machines.machine import Cable, Machine, Part
 from weft.topology.machines.reader import READERS, Reader
-from weft.topology.rates import EDR, HDR, NDR, XDR, Rate, nvlink, pcie, xgmi
+from weft.topology.rates import EDR, HDR, NDR, XDR, Rate, between_cpus, nvlink, pcie, xgmi
 
 TITLE = "an NCCL topology file"
 UNSEEN = "fffffff:ff:ff.0"
@@ -25,6 +25,7 @@ NVSWITCH, CPU = "0x0680", "0x068001"
 GCN = {"906": "gfx906", "908": "gfx908", "910": "gfx90a", "940": "gfx940"}
 """What older dumps of RCCL call an architecture."""
 MAX_COUNT = 1 << 16
+MAX_CPUS = 256
 _GPU_CLASSES = ("0x03", "0x12")
 _MIGHT_HAVE_NVLINK = (70, 80, 90, 100, 103)
 """Architectures of which there are GPUs with NVLink and without: a file without any may lack it."""
@@ -297,6 +298,8 @@ class _Reading:
     def between_cpus(self) -> None:
         """What joins the CPUs of a host: not in the file, but known by maker and model."""
         for cpus in self.cpus.values():
+            if len(cpus) > MAX_CPUS:
+                cpus[-1][1].fail(f"a host has {len(cpus)} CPUs; expected up to {MAX_CPUS}")
             for i, (a, element) in enumerate(cpus):
                 for b, _ in cpus[:i]:
                     self.machine.join("cpu", a, b, socket_rate(element))
@@ -304,18 +307,10 @@ class _Reading:
 
 def socket_rate(cpu: Element) -> Rate | None:
     """The rate between two CPUs as NCCL counts it; None if the file does not say what they are."""
-    arch, vendor = cpu.get("arch").lower(), cpu.get("vendor")
-    if arch == "arm64":
-        return exactly(6 * 10**9)
-    if arch.startswith("ppc"):
-        return exactly(32 * 10**9)
-    if vendor == "AuthenticAMD":
-        return exactly(16 * 10**9)
+    vendor, model = cpu.get("vendor"), 0
     if vendor == "GenuineIntel":
         model = whole(cpu, "modelid", 0, 1 << 16, needed=False) or 0
-        steps = ((0xCF, 40), (0x8F, 22), (0x55, 10), (0, 6))
-        return exactly(next(rate for least, rate in steps if model >= least) * 10**9)
-    return None
+    return between_cpus(cpu.get("arch").lower(), vendor, model)
 
 
 def exactly(rate: int) -> Rate:

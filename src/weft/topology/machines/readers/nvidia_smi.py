@@ -198,7 +198,7 @@ def _join_by_nvlink(machine: Machine, matrix: _Matrix, wishes: Wishes) -> None:
                     if count := links.get((a, b)):
                         machine.cables.append(Cable("nvlink", a, b, one and one * count, count))
             continue
-        name = "nvswitch" if len(groups) == 1 else f"nvswitch {matrix.names[group[0]]}"
+        name = "nvswitch" if len(groups) == 1 else f"of {matrix.names[group[0]]}"
         adds = max(into) >= ADDING
         switch = machine.add(Part("nvswitch", name, adds=adds))
         for gpu, number in zip(group, into, strict=True):
