@@ -6,7 +6,7 @@ import pytest
 
 from weft.errors import InputError
 from weft.topology import rates
-from weft.topology.rates import Rate, nvlink, pcie, xgmi
+from weft.topology.rates import Rate, between_cpus, nvlink, pcie, pcie_of, xgmi
 
 GB_S = 10**9
 
@@ -57,3 +57,37 @@ def test_infiniband() -> None:
 def test_unknown_rates() -> None:
     with pytest.raises(InputError, match="rates are nominal or reachable, not 'fast'"):
         rates.check_rates("fast")
+
+
+@pytest.mark.parametrize(
+    ("gb_s", "speed", "lanes"),
+    [
+        (15.753846, 8.0, 16),
+        (31.507692, 16.0, 16),
+        (3.938462, 8.0, 4),
+        (4.0, 2.5, 16),
+        (0.615385, 0, 0),
+    ],
+)
+def test_pcie_by_what_it_carries(gb_s: float, speed: float, lanes: int) -> None:
+    """Of those that carry as much the widest; what none carries as it is said."""
+    assert pcie_of(gb_s) == (pcie(speed, lanes) if lanes else Rate(615_385_000))
+
+
+@pytest.mark.parametrize(
+    ("arch", "vendor", "model", "gb_s"),
+    [
+        ("x86_64", "GenuineIntel", 0x4F, 6),
+        ("x86_64", "GenuineIntel", 0x55, 10),
+        ("x86_64", "GenuineIntel", 0xCF, 40),
+        ("x86_64", "AuthenticAMD", 49, 16),
+        ("arm64", "", 0, 6),
+        ("ppc64", "", 0, 32),
+    ],
+)
+def test_between_cpus(arch: str, vendor: str, model: int, gb_s: int) -> None:
+    assert between_cpus(arch, vendor, model) == Rate(gb_s * 10**9, gb_s * 10**9)
+
+
+def test_cpus_that_nobody_knows() -> None:
+    assert between_cpus("x86_64", "Zhaoxin", 1) is None

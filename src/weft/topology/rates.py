@@ -98,9 +98,9 @@ def pcie(gigatransfers: float, lanes: int) -> Rate:
 def pcie_of(gigabytes: float) -> Rate:
     """The PCIe connection of so many GB/s, as hwloc says it; with as many lanes as may be."""
     exact = Rate(round(gigabytes * 1e9))
-    known = [rate * lanes for lanes in (16, 8, 4, 2, 1) for rate in _PCIE.values()]
-    near = min(known, key=lambda rate: abs(rate.nominal - exact.nominal))
-    return near if abs(near.nominal - exact.nominal) <= 0.001 * near.nominal else exact
+    known = (rate * lanes for lanes in (16, 8, 4, 2, 1) for rate in _PCIE.values())
+    near = (rate for rate in known if abs(rate.nominal - exact.nominal) <= rate.nominal / 1000)
+    return next(near, exact)
 
 
 # Between the CPUs of a host, as NCCL counts it in src/graph/topo.h.

@@ -131,6 +131,8 @@ def bombs(data: bytes) -> Iterator[bytes]:
         entities = b'<!DOCTYPE %s [<!ENTITY a0 "lol">%s]>' % (root[1], grown)
         body = re.sub(rb"<[?!][^>]*>", b"", data).replace(b">", b">&a30;", 1)
         yield entities + body
+        inner, end = data.index(b">", root.start()) + 1, data.rindex(b"</")
+        yield data[:inner] + data[inner:end] * 500 + data[end:]
 
 
 def some(items: range | list[re.Match[str]], file: Path) -> list:  # type: ignore[type-arg]

@@ -298,9 +298,10 @@ class _Reading:
             for other in groups[:i]:
                 self.machine.join("nvswitch", group[0], other[0], None)
         if switches:
+            able = "copy and add" if adds else "only forward"
             self.machine.notes.append(
-                f"{counted({'NVSwitch': len(switches)})} that share GPUs are {len(groups)}, which "
-                + ("copy and add" if adds else "only forward")
+                f"NVSwitches that share GPUs are taken as one, so {len(switches)} are "
+                f"{len(groups)}; they are taken to {able}"
             )
         return {switch: group[0] for group in groups for switch in group}
 
