@@ -28,6 +28,8 @@ _MANAGES = re.compile(r"(?i)(?:^|[^a-z])(?:c?ufm|mgm?t|mngt|management|opensm)(?
 _MANAGED = re.compile(r"MF0;(.+):[^:/]+/U[0-9]+")
 """How a managed switch calls itself: its own name, then its model."""
 SHARP = "Aggregation Node"
+NO_GUID = "lid"
+"""What stands for a GUID that is not known begins with it."""
 
 
 @dataclass
@@ -50,6 +52,12 @@ class Node:
     line: int
     whole: bool = False
     ports: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """GUIDs of the node and of its ports, as far as they are known."""
+        known = dict.fromkeys([self.guid, *filter(None, self.ports.values())])
+        return tuple(guid for guid in known if not guid.startswith(NO_GUID))
 
     @property
     def described(self) -> str:
@@ -212,6 +220,8 @@ class _Building:
     parts: dict[str, int] = field(default_factory=dict)
     rates: dict[str, list[Rate | None]] = field(default_factory=dict)
     """By GUID, those of all its links."""
+    linked: set[int] = field(default_factory=set)
+    """Parts with a link."""
 
     def build(self) -> Machine:
         for ends, rate in self.links.items():
@@ -227,21 +237,26 @@ class _Building:
         self.machine.notes.extend(self.fabric.notes)
         return self.machine
 
+    def of_kind(self, kind: str) -> list[Node]:
+        """The nodes of a kind, in the order in which they are listed."""
+        found = [node for node in self.fabric.nodes.values() if node.kind == kind]
+        return sorted(found, key=lambda node: (not node.whole, node.line))
+
     def note(self, sentence: str) -> None:
         self.machine.notes.append(sentence)
 
     def switches(self) -> None:
         """Switches, under the shortest names that tell them apart."""
-        nodes = [node for node in self.fabric.nodes.values() if node.kind == "switch"]
+        nodes = self.of_kind("switch")
         names = {node.guid: node.guid for node in nodes}
         for short in (False, True):
             form = {node.guid: switch_name(node.called, short=short) for node in nodes}
             used = Counter(form.values())
             names |= {guid: name for guid, name in form.items() if name and used[name] == 1}
         for node in nodes:
-            part = Part("switch", names[node.guid], ids=(node.guid,))
+            part = Part("switch", names[node.guid], ids=node.ids)
             self.parts[node.guid] = self.machine.add(part)
-        routers = [node for node in self.fabric.nodes.values() if node.kind == "router"]
+        routers = self.of_kind("router")
         if routers:
             self.note(
                 f"left out: {counted({'router': len(routers)})} to other subnets, such as "
@@ -250,7 +265,7 @@ class _Building:
 
     def adapters(self) -> dict[str, list[int]]:
         """Adapters; gives them by the host that they name, in the order of the file."""
-        nodes = [node for node in self.fabric.nodes.values() if node.kind == "nic"]
+        nodes = self.of_kind("nic")
         able = [node for node in nodes if SHARP in node.called]
         if able:
             self.note(
@@ -270,8 +285,7 @@ class _Building:
         for node in nodes:
             host, device = named[node.guid]
             name = device if device and used[host, device] == 1 else node.guid
-            ids = dict.fromkeys([node.guid, *filter(None, node.ports.values())])
-            part = Part("nic", name, host, tuple(ids), total(self.rates.get(node.guid, [])))
+            part = Part("nic", name, host, node.ids, total(self.rates.get(node.guid, [])))
             number = self.parts[node.guid] = self.machine.add(part)
             hosts.setdefault(host, []).append(number)
         twice = [" ".join(key) for key, number in used.items() if number > 1 and all(key)]
@@ -292,7 +306,7 @@ class _Building:
                 "that of its host"
             )
         out = list(nameless)
-        linked = {self.parts[guid] for guid in self.rates.keys() & self.parts.keys()}
+        linked = self.linked = {self.parts[guid] for guid in self.rates if guid in self.parts}
         for leaves, why in (
             (_UNNAMED.search, "such a name is not of one host alone"),
             (_MANAGES.search, "they manage the fabric, by their names"),
@@ -312,9 +326,8 @@ class _Building:
         """A host, in which nothing is slower than the ports of its adapters."""
         host = self.machine.add(Part("host", name, name))
         for adapter in adapters:
-            part = self.machine.parts[adapter]
-            port = part.port
-            for src, dst in ((host, adapter), (adapter, host)) if part.ids[0] in self.rates else ():
+            port = self.machine.parts[adapter].port
+            for src, dst in ((host, adapter), (adapter, host)) if adapter in self.linked else ():
                 self.machine.cables.append(Cable("host", src, dst, port, latency=0))
 
     def cables(self) -> None:
