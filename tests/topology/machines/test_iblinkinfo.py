@@ -200,10 +200,12 @@ def test_a_switch_that_is_not_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [TEXT, by_line(TEXT)], ids=["default", "by-line"])
 def test_damage(text: str, tmp_path: Path) -> None:
     lines = text.splitlines(keepends=True)
-    survived = sum(survives(write(tmp_path, "".join(lines[:end]))) for end in range(len(lines)))
-    assert survived > 10
+    survived = sum(
+        survives(write(tmp_path, "".join(lines[:end]))) for end in range(0, len(lines), 3)
+    )
+    assert survived > 4
     rng = random.Random(17)
-    for _ in range(200):
+    for _ in range(60):
         letters = list(text)
         for _ in range(rng.randint(1, 4)):
             at = rng.randrange(len(letters))

@@ -331,16 +331,12 @@ class _Building:
                 self.machine.cables.append(Cable("host", src, dst, port, latency=0))
 
     def cables(self) -> None:
-        """The links, those from one node to another side by side as one."""
-        beside: dict[tuple[int, int], list[Rate | None]] = {}
+        """The links, each a cable of its own."""
         loops = 0
         for ((a, _), (b, _)), rate in self.links.items():
-            if a == b:
-                loops += 1
-            elif a in self.parts and b in self.parts:
-                beside.setdefault((self.parts[a], self.parts[b]), []).append(rate)
-        for (src, dst), rates in beside.items():
-            self.machine.join("link", src, dst, total(rates), len(rates))
+            loops += a == b
+            if a != b and a in self.parts and b in self.parts:
+                self.machine.join("link", self.parts[a], self.parts[b], rate)
         if loops:
             self.note(f"left out: {counted({'link': loops})} from a node to itself")
 
