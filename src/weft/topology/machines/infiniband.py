@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from weft.documents import PlacedError
 from weft.quoting import brief, counted, quoted
+from weft.topology.machines.hostlist import natural
 from weft.topology.machines.machine import Cable, Machine, Part
 from weft.topology.machines.tiers import name_tiers
 from weft.topology.rates import INFINIBAND, Rate
@@ -364,12 +365,3 @@ def host_and_device(called: str) -> tuple[str, str]:
     if _MAKER.search(called) or not 1 <= len(words) <= 2:
         return "", ""
     return words[0], words[1] if len(words) == 2 else ""
-
-
-def natural(name: str) -> tuple[list[tuple[int, str]], str]:
-    """A key by which node2 comes before node10."""
-    key = []
-    for text, digits in re.findall(r"([^0-9]+)|([0-9]+)", name):
-        whole = digits.lstrip("0")
-        key.append((-1, text) if text else (len(whole), whole))
-    return key, name
