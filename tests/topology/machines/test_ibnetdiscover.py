@@ -19,6 +19,7 @@ from tests.topology.machines.fabric import (
 )
 from weft.topology import load_topology
 from weft.topology.machines import Machine
+from weft.topology.machines.infiniband import host_and_device
 from weft.topology.rates import Rate
 
 PATH = EXAMPLES / "ibnetdiscover.txt"
@@ -60,7 +61,10 @@ def test_the_example() -> None:
         "left out: 1 adapter of no known host, such as nic c42a10300000301; the name of an adapter "
         "is to begin with that of its host",
         "left out: ufm01 with 1 adapter; they manage the fabric, by their names",
-        "of 1 link the two ends say different rates, such as on line 52; the lower counts",
+    ]
+    assert machine.doubts == [
+        "of 1 link the two ends say different rates, such as on line 52, of switch c42a1030000a021 "
+        "'MF0;leaf-2-2:MQM9700/U1'; the lower counts"
     ]
 
 
@@ -131,7 +135,9 @@ def test_what_stands_in_real_files(tmp_path: Path, before: str, after: str, note
     assert before in PAIR
     text = PAIR.replace(before, after).replace('Ca\t1 "R-', 'Rt\t1 "R-')
     machine = machine_of(write(tmp_path, text))
-    assert [said.startswith(note) for said in machine.notes] == ([True] if note else [])
+    assert [said.startswith(note) for said in machine.notes + machine.doubts] == (
+        [True] if note else []
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,3 +259,23 @@ def test_damaged_anywhere(tmp_path: Path) -> None:
                 ["", "\n", '"', "[", "0", "x", "\x00", "é", "9" * 40, text[at] * 2]
             )
         survives(write(tmp_path, "".join(text)))
+
+
+@pytest.mark.parametrize(
+    ("called", "host", "device"),
+    [
+        ("node01 mlx5_0", "node01", "mlx5_0"),
+        ("nvidia-gpu01.cluster  HCA-12", "nvidia-gpu01.cluster", "HCA-12"),
+        ("node01", "node01", ""),
+        ("node01 rdma0", "node01", "rdma0"),
+        ("MT4129 ConnectX7   Mellanox Technologies", "", ""),
+        ("MT27800 Family", "", ""),
+        ("MT4129", "", ""),
+        ("Mellanox Technologies", "", ""),
+        ("NVIDIA ConnectX-7", "", ""),
+        ("Quantum Mellanox Technologies", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_what_an_adapter_says_of_its_host(called: str, host: str, device: str) -> None:
+    assert host_and_device(called) == (host, device)

@@ -20,7 +20,8 @@ from weft.topology.rates import INFINIBAND, Rate
 
 LANES = (1, 2, 4, 8, 12)
 """How many lanes a link of InfiniBand can have."""
-_MAKER = re.compile(r"(?i)mellanox|nvidia|technologies|^MT[0-9]+|connectx")
+_MAKER = re.compile(r"(?i)MT[0-9]+|ConnectX.*|Mellanox|NVIDIA")
+_DEVICE = re.compile(r"[A-Za-z]\S*[0-9]\S*")
 _UNNAMED = re.compile(
     r"(?i)^(?:\(none\)|localhost(?:[0-9.-].*)?|linux|ubuntu|debian|centos|rocky|rhel|unknown)$"
 )
@@ -98,6 +99,7 @@ class Fabric:
     nodes: dict[str, Node] = field(default_factory=dict)
     ends: dict[Port, _End] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
     def node(self, kind: str, guid: str, called: str, line: int, *, whole: bool) -> Node:
         """The node with this GUID, new or known.
@@ -199,12 +201,12 @@ class Fabric:
             rate = end.rate
             if back is not None and back.rate is not None:
                 if rate is not None and rate != back.rate:
-                    differ.append(f"line {end.line}")
+                    differ.append(f"line {end.line}, of {self.nodes[here[0]].described}")
                 rate = min(rate or back.rate, back.rate, key=lambda rate: rate.nominal)
             links[(here, there) if here <= there else (there, here)] = rate
         if differ:
             number = len(differ) // 2
-            self.notes.append(
+            self.doubts.append(
                 f"of {counted({'link': number})} the two ends say different rates, such as on "
                 f"{differ[0]}; the lower counts"
             )
@@ -236,6 +238,7 @@ class _Building:
         self.cables()
         name_tiers(self.machine, but=others)
         self.machine.notes.extend(self.fabric.notes)
+        self.machine.doubts.extend(self.fabric.doubts)
         return self.machine
 
     def of_kind(self, kind: str) -> list[Node]:
@@ -291,7 +294,7 @@ class _Building:
             hosts.setdefault(host, []).append(number)
         twice = [" ".join(key) for key, number in used.items() if number > 1 and all(key)]
         if twice:
-            self.note(
+            self.machine.doubts.append(
                 f"{counted({'name': len(twice)})} of several adapters each, such as "
                 f"{quoted(twice[0])}: these adapters go by their GUIDs"
             )
@@ -362,6 +365,8 @@ def switch_name(called: str, *, short: bool) -> str:
 def host_and_device(called: str) -> tuple[str, str]:
     """From ``node01 mlx5_0`` to host and device; empty for what it does not name."""
     words = called.split()
-    if _MAKER.search(called) or not 1 <= len(words) <= 2:
+    if not 1 <= len(words) <= 2 or _MAKER.fullmatch(words[0]):
         return "", ""
-    return words[0], words[1] if len(words) == 2 else ""
+    if len(words) == 1:
+        return words[0], ""
+    return (words[0], words[1]) if _DEVICE.fullmatch(words[1]) else ("", "")

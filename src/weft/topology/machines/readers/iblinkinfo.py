@@ -107,7 +107,7 @@ class _Reading:
     now: _Ports | None = None
     down: int = 0
     idle: list[int] = field(default_factory=list)
-    slow: list[tuple[int, str]] = field(default_factory=list)
+    slow: list[tuple[str, str]] = field(default_factory=list)
     strange: list[int] = field(default_factory=list)
 
     def line(self, text: str, line: int) -> None:
@@ -218,7 +218,7 @@ class _Reading:
             )
         guid, lid, far, called, could = match.groups()
         if "Could be" in (could or ""):
-            self.slow.append((line, could))
+            self.slow.append((f"port {port} of {node.called}, line {line}", could))
         self.rows.append(
             _Row(
                 node,
@@ -247,7 +247,7 @@ class _Reading:
         for row, peer in ends:
             a, b = made[id(row.node)], made[id(peer)]
             fabric.link(a, row.port, b, row.far, row.rate, row.line)
-        self.note(fabric.notes)
+        self.note(fabric)
         return fabric
 
     def other_end(self, row: _Row) -> _Ports:
@@ -267,23 +267,25 @@ class _Reading:
             known.ports.setdefault(row.far, row.guid)
         return known
 
-    def note(self, notes: list[str]) -> None:
+    def note(self, fabric: Fabric) -> None:
         if self.slow:
-            line, could = self.slow[0]
-            notes.append(
-                f"on {counted({'line': len(self.slow)})} a link is slower than its ends can, such "
-                f"as line {line}: {' '.join(could.split())}"
+            where, could = self.slow[0]
+            fabric.doubts.append(
+                f"at {counted({'port': len(self.slow)})} a link is slower than its ends can, such "
+                f"as {where}: {' '.join(could.split())}"
             )
         if self.idle:
-            notes.append(
-                f"left out: {counted({'port': len(self.idle)})} whose links are up but not active, "
-                f"first on line {self.idle[0]}"
+            fabric.doubts.append(
+                f"left out: links of {counted({'port': len(self.idle)})} that are up but not "
+                f"active, first on line {self.idle[0]}"
             )
         if self.down:
-            notes.append(f"{counted({'port': self.down})} without a link")
+            fabric.notes.append(f"{counted({'port': self.down})} without a link")
         if self.strange:
             lines = counted({"line": len(self.strange)})
-            notes.append(f"not read: {lines} that are no listing, first line {self.strange[0]}")
+            fabric.notes.append(
+                f"not read: {lines} that are no listing, first line {self.strange[0]}"
+            )
 
 
 def _rate(link: str, line: int) -> Rate | None:
