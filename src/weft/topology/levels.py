@@ -92,6 +92,62 @@ def crossing(topology: Topology, part: NDArray[np.integer], *, inward: bool) -> 
     return np.flatnonzero(mine & (of_node[near] != of_node[far]))
 
 
+def entering(topology: Topology, part: NDArray[np.integer]) -> Numbers:
+    """The links that lead into parts from without, switches among what belongs to them.
+
+    `part` is a number for every NPU, -1 for those in none. A switch belongs to a part if all NPUs
+    nearest to it do: a PCI switch to its host, a leaf to nobody. Gives the links by part.
+    """
+    near = np.full(topology.nodes, topology.nodes)
+    near[: topology.npus] = 0
+    low, high = np.full(topology.nodes, topology.nodes), np.full(topology.nodes, -2)
+    low[: topology.npus] = high[: topology.npus] = part
+    for away in range(1, topology.nodes):
+        reaches = near[topology.src] == away - 1
+        src, dst = topology.src[reaches], topology.dst[reaches]
+        fresh = near[dst] >= away
+        src, dst = src[fresh], dst[fresh]
+        if not len(dst):
+            break
+        near[dst] = away
+        np.minimum.at(low, dst, low[src])
+        np.maximum.at(high, dst, high[src])
+    of_node = np.where(low == high, low, -1)
+    inside = of_node[topology.dst]
+    return np.where((inside >= 0) & (inside != of_node[topology.src]), inside, -1)
+
+
+def looks_alike(topology: Topology, group: Sequence[int]) -> bool:
+    """Whether nothing around the NPUs of a group tells one from another, however far one looks.
+
+    Nodes are told apart by their links, by the nodes at the ends of these, and so on.
+    """
+    speed = _mixed(topology.bandwidth.astype(np.uint64)) + topology.latency.astype(np.uint64)
+    sides = [
+        (topology.src, topology.dst, _mixed(speed)),
+        (topology.dst, topology.src, _mixed(speed + np.uint64(1))),
+    ]
+    seen: NDArray[np.uint64] = (np.arange(topology.nodes) >= topology.npus).astype(np.uint64)
+    kinds = 0
+    while True:
+        found, kind = np.unique(seen, return_inverse=True)
+        if len(np.unique(kind[list(group)])) > 1:
+            return False
+        if len(found) == kinds:
+            return True
+        kinds, colour = len(found), _mixed(kind.reshape(-1).astype(np.uint64))
+        seen = _mixed(colour)
+        for far, near, link in sides:
+            np.add.at(seen, near, _mixed(link ^ colour[far]))
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers so mixed that different sums of them are hardly ever the same."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
 def _growing(away: Numbers) -> Iterator[Numbers]:
     """Parts joined by ever longer ways, up to one of all."""
     part = np.arange(len(away))

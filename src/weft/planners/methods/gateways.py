@@ -28,7 +28,7 @@ from weft.planners.planner import Planner, add
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
 from weft.planners.terraces import terraced
-from weft.topology.levels import crossing, uneven_parts
+from weft.topology.levels import entering, looks_alike, uneven_parts
 from weft.topology.model import Topology
 from weft.units import NEVER
 
@@ -138,7 +138,9 @@ def _are_alike(problem: Problem) -> bool:
     if terraced(problem) is not None:  # cheap, and the same: no table of links is needed
         return True
     seen = scene(problem)
-    return seen is not None and seen.is_even
+    if seen is None or not seen.is_even:
+        return False
+    return looks_alike(problem.topology, problem.demand.group)
 
 
 def _shot_floor(problem: Problem, way: _Way) -> float:
@@ -152,9 +154,8 @@ def _shot_floor(problem: Problem, way: _Way) -> float:
 def _rates(problem: Problem, way: _Way) -> NDArray[np.float64]:
     """Bytes a second into each box."""
     topology = problem.topology
-    enters = crossing(topology, way.box, inward=True)
-    boxes = way.box[topology.dst[enters]]
-    rates = np.bincount(boxes, topology.bandwidth[enters], int(way.box.max()) + 1)
+    into = entering(topology, way.box)
+    rates = np.bincount(into[into >= 0], topology.bandwidth[into >= 0], int(way.box.max()) + 1)
     return rates.astype(np.float64)
 
 
