@@ -155,6 +155,15 @@ def test_wrong_yaml(tmp_path: Path, text: str | bytes, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as caught:
+        read_topology(write(tmp_path, "# nccl-tests: \t x\n", "log.txt"))
+    assert "log.txt: is not a topology file: neither Weft's own nor one of these:" in str(
+        caught.value
+    )
+    assert "an output of `nvidia-smi topo -m`" in str(caught.value)
+
+
 def json_file(**changes: object) -> str:
     record = {"weft": "topology", "version": 1, "npus": 3, "links": []}
     return json.dumps(record | changes, indent=1)

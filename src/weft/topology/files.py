@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from weft.quoting import brief
 from weft.topology.astra import build_astra, is_astra
 from weft.topology.builders import SUFFIXES
 from weft.topology.labels import Wishes
-from weft.topology.machines import Machine, network_of, reader_of
+from weft.topology.machines import READERS, Machine, network_of, reader_of
 from weft.topology.model import Topology
 from weft.topology.schema import WORDS, Columns, Link, Nodes, TopologyFile, build
 from weft.units import exact_bandwidth, exact_latency, exact_size
@@ -76,6 +77,8 @@ def _build(document: Document, wishes: Wishes) -> Topology:
         with suppress(msgspec.DecodeError, RecursionError):  # the quick way
             record = msgspec.json.decode(document.data, type=TopologyFile)
             return build(record, document.path.stem)
+    if document.suffix not in SUFFIXES and not re.search(r"\bweft[\"']?\s*:", document.text):
+        return _foreign(document)
     plain = document.plain()
     if is_astra(plain):
         return build_astra(plain)
@@ -84,6 +87,17 @@ def _build(document: Document, wishes: Wishes) -> Topology:
         found = "has no 'weft: topology'" if kind is None else f"says 'weft: {brief(kind)}'"
         raise PlacedError(f"is not a topology file: it {found}", ("weft",))
     return build(convert(plain, TopologyFile, WORDS), document.path.stem)
+
+
+def _foreign(document: Document) -> Topology:
+    """A file that is not named like Weft's own and has no mark of them: ASTRA-sim's, or none."""
+    plain = None
+    with suppress(PlacedError):
+        plain = document.plain()
+    if is_astra(plain):
+        return build_astra(plain)
+    known = ", ".join(reader.title for reader in READERS.values())
+    raise PlacedError(f"is not a topology file: neither Weft's own nor one of these: {known}")
 
 
 def check_topology_file(path: str | os.PathLike[str]) -> Path:
