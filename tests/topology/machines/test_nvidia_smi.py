@@ -118,6 +118,14 @@ def test_bridged_pairs(tmp_path: Path) -> None:
     assert "does not say how fast" in refused(path, nvlink="25GB/s")
 
 
+def test_only_what_is_needed_is_asked_for(tmp_path: Path) -> None:
+    """GPUs on one switch need no rate of the CPUs, on one of which an adapter is."""
+    rows = [["X", "PXB", "SYS"], ["PXB", "X", "SYS"], ["SYS", "SYS", "X"]]
+    path = write(tmp_path, table(rows, nics=1))
+    assert refused(path).endswith("say it with --bandwidth pcie=50GB/s")
+    assert load_topology(path, bandwidth="pcie=50GB/s").links == 2
+
+
 @pytest.mark.parametrize(
     ("cell", "gpus", "nvlink", "count"),
     [

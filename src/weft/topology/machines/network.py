@@ -124,23 +124,24 @@ def _links(machine: Machine, npus: list[int], wishes: Wishes, notes: list[str]) 
 def _without_unknown(
     machine: Machine, cables: list[Cable], npus: list[int], notes: list[str]
 ) -> list[Cable]:
-    """Cables whose rate is known; others are asked for, unless the NPUs do without them."""
+    """Cables whose rate is known; of the others those are asked for that NPUs need to be joined."""
     unknown = [cable for cable in cables if not cable.rate]
     if not unknown:
         return cables
     known = [cable for cable in cables if cable.rate]
-    main = [cable for cable in unknown if cable.kind in MAIN]
-    if _joined(npus, [*known, *main]):
-        needed, unknown = main, [cable for cable in unknown if cable.kind not in MAIN]
-    else:
-        needed = unknown
-    if needed:
-        what, where, option = _asking(machine, needed)
+    kinds = {cable.kind for cable in unknown}
+    needed = kinds & set(MAIN)
+    for kind in sorted(kinds - needed, key=lambda kind: (kind == "cpu", kind != "pcie", kind)):
+        if _joined(npus, [*known, *(cable for cable in unknown if cable.kind in needed)]):
+            break
+        needed.add(kind)
+    asked = [cable for cable in unknown if cable.kind in needed]
+    what, where, option = _asking(machine, asked or unknown)
+    if asked:
         raise InputError(
             f"{machine.name}: {machine.source} does not say how fast {what} are, such as {where}; "
             f"say it with {option}"
         )
-    what, where, option = _asking(machine, unknown)
     notes.append(f"left out: {what} of unknown rate, such as {where}; {option} brings them in")
     return known
 
