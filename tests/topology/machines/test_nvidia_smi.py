@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.topology.machines.reading import (
     EXAMPLES,
@@ -18,7 +20,7 @@ from tests.topology.machines.reading import (
 )
 from weft.topology import load_topology
 from weft.topology.labels import Wishes
-from weft.topology.machines import network_of
+from weft.topology.machines import Cable, Machine, network_of
 
 SWITCHED = EXAMPLES / "nvidia-smi-nvswitch.txt"
 PLAIN = EXAMPLES / "nvidia-smi-pcie.txt"
@@ -271,3 +273,64 @@ def test_the_most_devices_take_little_time(tmp_path: Path) -> None:
     machine = machine_of(write(tmp_path, table(cells, nics=100)))
     network = network_of(machine, Wishes(bandwidth={"pcie": GB, "cpu": GB}))
     assert network.npus == 156
+
+
+@st.composite
+def places(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, int]]]:
+    """How many of the devices are GPUs, and the CPU, port and switch of each device."""
+    where = st.tuples(*[st.integers(0, 2)] * 3)
+    gpus = draw(st.integers(2, 6))
+    return gpus, draw(st.lists(where, min_size=gpus, max_size=gpus + 4))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(places=places(), hidden=st.booleans())
+def test_the_tree_is_that_of_the_letters(
+    tmp_path: Path, places: tuple[int, list[tuple[int, int, int]]], hidden: bool
+) -> None:
+    """Letters of any tree, with and without those that NVLink hides, give that tree."""
+    gpus, at = places
+    many = range(len(at))
+    letters = ["SYS", "NODE", "PXB", "PIX"]
+    cells = [["X" if a == b else letters[_common(at[a], at[b])] for b in many] for a in many]
+    if hidden:
+        for a, b in ((a, b) for a in range(gpus) for b in range(gpus) if a != b):
+            cells[a][b] = "NV18"
+    machine = machine_of(
+        write(tmp_path, table(cells, nics=len(at) - gpus)), nvlink_rate=25 * GB if hidden else None
+    )
+    up = {c.src: c.dst for c in machine.cables if c.kind == "pcie" and _upward(machine, c)}
+    number = {part.name: i for i, part in enumerate(machine.parts) if part.kind in ("gpu", "nic")}
+    names = [f"GPU{i}" if i < gpus else f"NIC{i - gpus}" for i in many]
+    chains = {i: _chain(up, number[name]) for i, name in enumerate(names) if number[name] in up}
+    for a, b in ((a, b) for a in chains for b in chains if a < b and cells[a][b] in letters):
+        shared = next((part for part in chains[a] if part in chains[b]), None)
+        kind = "" if shared is None else machine.parts[shared].kind
+        assert kind == {"SYS": "", "NODE": "cpu"}.get(cells[a][b], "pci")
+        for c in chains:
+            if cells[a][b] == "PIX" and cells[a][c] == "PXB" and cells[b][c] == "PXB":
+                assert shared not in chains[c]
+    if not hidden:
+        assert len(chains) == len(at)
+
+
+def _common(a: tuple[int, int, int], b: tuple[int, int, int]) -> int:
+    """How many of CPU, port and switch two devices share, from the CPU on."""
+    return next((i for i in range(3) if a[i] != b[i]), 3)
+
+
+def _upward(machine: Machine, cable: Cable) -> bool:
+    """Whether a cable leads up: to a CPU, from a device, or from a switch to the one before it."""
+    low, high = machine.parts[cable.src].kind, machine.parts[cable.dst].kind
+    if high == low == "pci":
+        return cable.src > cable.dst
+    return high in ("pci", "cpu") and low not in ("cpu", high)
+
+
+def _chain(up: dict[int, int], part: int) -> list[int]:
+    """The parts above a part."""
+    above = []
+    while part in up:
+        part = up[part]
+        above.append(part)
+    return above
