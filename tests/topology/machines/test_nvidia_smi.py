@@ -257,6 +257,11 @@ def test_what_is_asked_for(tmp_path: Path) -> None:
     assert "GPU1 has 27 NVLinks to other GPUs" in sentence
 
 
+def test_more_than_any_link_has() -> None:
+    sentence = refused(SWITCHED, nvlink="900000TB/s")
+    assert "a link has 10800000000000000000 B/s; expected at most 10000000000" in sentence
+
+
 def test_a_rate_for_all_links_of_a_kind() -> None:
     network = load_topology(SWITCHED, bandwidth="nvlink=250GB/s")
     assert set(links(network).values()) == {250}

@@ -17,7 +17,7 @@ from weft.topology.labels import Labels, Wishes
 from weft.topology.machines.machine import ENDPOINTS, Cable, Machine
 from weft.topology.model import Topology
 from weft.topology.rates import NOMINAL, Rate
-from weft.units import PS_PER_US, format_time
+from weft.units import MAX_BANDWIDTH, PS_PER_US, format_time
 
 LATENCY = {
     "nvlink": 0.35,
@@ -114,6 +114,9 @@ def _links(machine: Machine, npus: list[int], wishes: Wishes, notes: list[str]) 
         links[ends] = _Link(
             rate + (before.rate if before else 0), min(delay, before.latency) if before else delay
         )
+    most = max((link.rate for link in links.values()), default=0)
+    if most > MAX_BANDWIDTH:
+        raise InputError(f"{machine.name}: a link has {most} B/s; expected at most {MAX_BANDWIDTH}")
     if assumed:
         words = ", ".join(f"{kind} {format_time(ps)}" for kind, ps in sorted(assumed.items()))
         example = next(iter(sorted(assumed)))
