@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.topology.machines.reading import EXAMPLES, GB
+from weft.documents import read_document
 from weft.errors import InputError
-from weft.topology import Topology
-from weft.topology.files import read_machine, read_topology
+from weft.topology import Topology, parse_topology
+from weft.topology.files import read_machine, read_topology, write_topology
 from weft.topology.labels import Wishes
-from weft.topology.machines import network_of
+from weft.topology.machines import READERS, network_of
 
 WISHES = (
     Wishes(),
@@ -57,6 +58,30 @@ def check(path: Path, data: bytes) -> None:
 
 def test_examples_are_there() -> None:
     assert FILES
+
+
+def claimants(path: Path) -> list[str]:
+    """The readers that take a file for theirs."""
+    return read_document(
+        path,
+        "topology",
+        lambda document: [one.name for one in READERS.values() if one.recognise(document)],
+    )
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)
+def test_one_reader_claims_it(file: Path) -> None:
+    assert len(claimants(file)) == 1
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+@pytest.mark.parametrize("spec", ["h100:2", "ring:4"])
+def test_none_claims_a_network(tmp_path: Path, suffix: str, spec: str) -> None:
+    path = tmp_path / f"net.{suffix}"
+    write_topology(parse_topology(spec), path)
+    assert claimants(path) == []
+    path.write_text("topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 100 ]\nlatency: [ 2 ]\n")
+    assert claimants(path) == []
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)

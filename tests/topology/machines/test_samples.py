@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.topology.machines.test_damage import outcome
+from tests.topology.machines.test_damage import claimants, outcome
 from weft.topology import Topology
 
 FOLDER = os.environ.get("WEFT_SAMPLES")
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(not FOLDER, reason="WEFT_SAMPLES names no folder
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_read_or_refused(path: Path) -> None:
+    assert len(claimants(path)) <= 1
     found = outcome(path)
     if isinstance(found, Topology):
         assert path.parent.name not in NO_NETWORKS
