@@ -7,17 +7,21 @@ page stays true; a test makes it again and compares.
 from __future__ import annotations
 
 import math
+import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.errors import InputError
 from weft.judge.automorphisms import symmetry_words
 from weft.topology import Topology, load_topology
 from weft.topology.summary import summarize
 from weft.units import format_bandwidth, format_time
 
 FIGURES = Path(__file__).parent
+MACHINE_FILE = FIGURES / "machines.toml"
 PAGE = FIGURES.parent / "networks.md"
 COLOURS = ("#1b5e7b", "#d65414", "#4a8f3c", "#8a4f9e")
 STEP, PAD, DOT = 46.0, 40.0, 11.0
@@ -38,12 +42,13 @@ def circle(network: Topology) -> dict[int, Point]:
 
 def grid(network: Topology) -> dict[int, Point]:
     """NPUs at their coordinates; a third dimension goes to the back."""
-    width, height, *_ = (*network.dimensions, 1)
+    width, height, depth = (*network.dimensions, 1)[:3]
+    step = max(1.7, 0.55 * depth + 0.05)
     places = {}
     for npu in range(network.npus):
         x, rest = npu % width, npu // width
         y, z = rest % height, rest // height
-        places[npu] = (x * 1.7 + 0.55 * z, y * 1.7 + 0.5 * z)
+        places[npu] = (x * step + 0.55 * z, y * step + 0.5 * z)
     return places
 
 
@@ -134,13 +139,14 @@ def cubes(network: Topology) -> dict[int, Point]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A network on the page: its name, a spec that is drawn, how, and what is said."""
+    """A network on the page: its name, a spec, what is said, and how a spec is drawn, if it is."""
 
     name: str
     spec: str
-    layout: Layout
+    layout: Layout | None
     text: str
     source: str = ""
+    drawn: str = ""
 
 
 BUILDERS = (
@@ -163,6 +169,20 @@ BUILDERS = (
         grid,
         "Rings in every dimension: `torus:4x4x8`. The picture shows the beginnings of links "
         "that go round.",
+    ),
+    Entry(
+        "twisted",
+        "twisted:2x4x4",
+        grid,
+        "A torus of n x n x 2n or n x 2n x 2n, in any order, with twisted rings: `twisted:4x4x8`. "
+        "Whoever leaves the end of a short dimension comes in again at its beginning, n places on "
+        "along every long one. All NPUs and all links are alike, no way is longer than 3n/2, and "
+        "an All-to-All is up to x1.7 as fast as on the torus of these sizes. A speed for each "
+        "dimension.",
+        "Cámara et al., *Twisted Torus Topologies for Enhanced Interconnection Networks*, IEEE "
+        "TPDS 2010, to which Jouppi et al., *TPU v4*, ISCA 2023, refer; as lattices FCC(n) and "
+        "BCC(n) of Camarero et al., *Lattice Graphs for High-Scale Interconnection Topologies*, "
+        "IEEE TPDS 2015.",
     ),
     Entry(
         "hypercube", "hypercube:3", circle, "2ⁿ NPUs, joined where one bit of the number differs."
@@ -243,82 +263,22 @@ BUILDERS = (
     ),
 )
 
-MACHINES = (
-    Entry(
-        "dgx1",
-        "dgx1",
-        cubes,
-        "NVIDIA DGX-1 (V100): 8 GPUs joined by NVLink, six a GPU; a double connection is one "
-        "link of twice the speed.",
-        "Cables and 25 GB/s a NVLink from NVIDIA's DGX-1 documentation; α as in TACCL (Shah et "
-        "al., NSDI 2023) and TE-CCL (Liu et al., SIGCOMM 2024).",
-    ),
-    Entry(
-        "ndv2",
-        "ndv2:2",
-        cubes,
-        "Azure NDv2: DGX-1 boxes with one network card, on which local GPU 0 sends and local "
-        "GPU 1 receives. Two boxes are joined directly, more through one switch.",
-        "The box is dgx1; 12.5 GB/s (100 Gbit/s) and 1.3 us between boxes as in TACCL and TE-CCL.",
-    ),
-    Entry(
-        "dgx2",
-        "dgx2:2",
-        facing,
-        "NVIDIA DGX-2: 16 GPUs on a switch; odd GPUs send to other boxes, even ones receive. "
-        "Two boxes are joined GPU to GPU, more through one switch.",
-        "125 GB/s, 12.5 GB/s and the latencies as in the set-ups of TACCL and TE-CCL; TE-CCL "
-        "lets its switches copy: `dgx2:2,multicast`.",
-    ),
-    Entry(
-        "a100",
-        "a100:2",
-        rows(2, 16, -2),
-        "DGX A100 boxes: 8 GPUs on a switch; each GPU has a network card, on one of two fabric "
-        "switches by whether its local number is even. Cards only forward. One box has neither.",
-        "300 GB/s each way (NVLink 3) and 200 Gbit/s cards from NVIDIA's data sheet; the "
-        "latencies are ours, for want of published ones.",
-    ),
-    Entry(
-        "h100",
-        "h100:2",
-        rows(1, 8, -2),
-        "DGX H100 boxes: 8 GPUs on a switch that copies and adds (NVLink SHARP); a leaf for each "
-        "local number, its rail, and one spine on which every leaf has as many links as there are "
-        "boxes, so that nothing blocks. `h100:2,plain` has switches that only forward, "
-        "`h100:2,multicast,adding` leaves and a spine that copy and add, too.",
-        "450 GB/s each way (NVLink 4) and 400 Gbit/s cards from NVIDIA's data sheet; the "
-        "latencies are ours, for want of published ones.",
-    ),
-    Entry(
-        "nvl72",
-        "nvl72:2",
-        racks,
-        "Racks of 72 GB200 GPUs, four a tray, on NVLink switches that count as one; each GPU has a "
-        "network card, on the leaf of its place in the tray, its rail. Every leaf has as many "
-        "links to one spine as down, so that nothing blocks. One rack has neither.",
-        "18 trays of four GPUs and 18 NVLinks of 50 GB/s each way a GPU, 400 Gbit/s a network card "
-        "and rails from NVIDIA's reference architecture of the DGX SuperPOD with GB200; the "
-        "latencies are ours, for want of published ones.",
-    ),
-    Entry(
-        "mi250",
-        "mi250",
-        circle,
-        "AMD MI250: 16 GCDs (8 packages) joined by Infinity Fabric, one to four links each; "
-        "several boxes hang on one fabric switch, 16 GB/s a GCD.",
-        "Cables and 50 GB/s a link as in ForestColl (Zhao et al., 2024); the latencies are "
-        "ours, for want of published ones.",
-    ),
-    Entry(
-        "tpuv4",
-        "tpuv4:3x3x3",
-        grid,
-        "Google TPU v4: a 3D torus of any three sizes, such as `tpuv4:4x4x4`, the cube of a rack.",
-        "50 GB/s a link from Jouppi et al., *TPU v4*, ISCA 2023; the latency is ours, for want "
-        "of a published one.",
-    ),
-)
+
+def machines() -> tuple[Entry, ...]:
+    """The entries of machines, from their file."""
+    found = tomllib.loads(MACHINE_FILE.read_text(encoding="utf-8"))["machine"]
+    return tuple(Entry(**{**entry, "layout": layout(entry.get("layout"))}) for entry in found)
+
+
+def layout(said: str | list[int] | None) -> Layout | None:
+    """A layout by name, or by its rows of switches."""
+    if isinstance(said, list):
+        return rows(*said)
+    named = {f.__name__: f for f in (circle, grid, facing, cubes, racks)}
+    return None if said is None else named[said]
+
+
+MACHINES = machines()
 
 HEAD = """\
 # Networks
@@ -345,6 +305,12 @@ REAL = """
 A number of boxes follows the name: `h100:4`; without one there is one box. Speeds are the
 machine's; `--bandwidth` and `--latency` take one value for all links. GPUs are numbered box by
 box, switches after them: first one per box, then network cards, then those between boxes.
+
+Rates are *nominal*, what the maker says, or with `--rates reachable` what was published that the
+same links carry under load. NVLink and xGMI are those that NCCL and RCCL count with
+(`src/graph/topo.h`), InfiniBand is what `ib_write_bw` gives: 96.6 of 100 Gbit/s (EDR), 388.8 of 400
+(NDR). Where nothing was published of a link, `--rates reachable` is refused: no share of one
+generation is taken for that of the next.
 """
 
 
@@ -356,22 +322,21 @@ def page() -> str:
 
 def section(entry: Entry) -> str:
     network = load_topology(entry.spec)
-    table = "\n".join(f"| {name} | {value} |" for name, value in facts(network))
+    drawn = f"\n![{entry.drawn or entry.spec}](figures/network-{entry.name}.svg)\n"
+    table = "\n".join(f"| {name} | {value} |" for name, value in facts(network, entry))
     source = f"\nSource: {entry.source}\n" if entry.source else ""
     return f"""
 ### {entry.name}
 
 {entry.text}
-
-![{entry.spec}](figures/network-{entry.name}.svg)
-
+{drawn if entry.layout else ""}
 | `{entry.spec}` | |
 |---|---|
 {table}
 {source}"""
 
 
-def facts(network: Topology) -> Iterator[tuple[str, str]]:
+def facts(network: Topology, entry: Entry) -> Iterator[tuple[str, str]]:
     found = summarize(network)
     yield "NPUs, switches", f"{found.npus}, {found.switches}"
     yield "directed links", str(found.links)
@@ -384,11 +349,27 @@ def facts(network: Topology) -> Iterator[tuple[str, str]]:
     for speed in found.speeds:
         pair = f"{format_bandwidth(speed.bandwidth)}, {format_time(speed.latency)}"
         yield "link speed", f"{pair} ({speed.links} links)"
+    if entry in MACHINES:
+        yield "reachable", reachable(entry.spec, network)
+
+
+def reachable(spec: str, network: Topology) -> str:
+    """What links reach, by what they carry nominally."""
+    try:
+        found = load_topology(spec, rates="reachable")
+    except InputError as error:
+        return re.sub(r".*: what (.*) of \S+ reaches .*", r"not published of \1", str(error))
+    pairs = dict(zip(network.bandwidth.tolist(), found.bandwidth.tolist(), strict=True))
+    return ", ".join(
+        f"{format_bandwidth(reached)} of {format_bandwidth(rate)}"
+        for rate, reached in sorted(pairs.items(), reverse=True)
+    )
 
 
 def picture(entry: Entry) -> str:
     """The network as an SVG."""
-    network = load_topology(entry.spec)
+    assert entry.layout is not None
+    network = load_topology(entry.drawn or entry.spec)
     places = {
         node: (PAD + x * STEP, PAD + y * STEP) for node, (x, y) in entry.layout(network).items()
     }
@@ -430,7 +411,7 @@ def cables(
 
 def wrap(network: Topology, a: int, b: int) -> Point | None:
     """The way out of the picture for links of a torus that go round; None for others."""
-    if not network.name.startswith(("torus", "tpuv4")):
+    if not network.name.startswith(("torus", "tpu", "trn")):
         return None
     outwards = ((0.55, 0.0), (0.0, 0.55), (0.4, 0.36))
     stride = 1
@@ -463,7 +444,9 @@ def node(network: Topology, number: int, at: Point) -> str:
 def files() -> dict[Path, str]:
     """All that is written: the page and the pictures."""
     pictures = {
-        FIGURES / f"network-{entry.name}.svg": picture(entry) for entry in (*BUILDERS, *MACHINES)
+        FIGURES / f"network-{entry.name}.svg": picture(entry)
+        for entry in (*BUILDERS, *MACHINES)
+        if entry.layout
     }
     return {PAGE: page(), **pictures}
 

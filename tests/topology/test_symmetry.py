@@ -33,13 +33,16 @@ DECLARED = (
         "dgx2",
         "nvl72",
         "nvl72:2",
-        "tpuv4:3x3x3",
+        "tpuv4:4x4x4",
     ),
+    *("b300:2", "vr200", "mi300x", "mi350x:2", "tpuv6e:16x16", "tpu7x:4x4x8"),
+    *("trn2", "trn2:2", "trn2-ultra", "trn2-ultra:2", "gaudi3", "gaudi3:2"),
+    *("cloudmatrix384:1", "cloudmatrix384:3"),
     *("clos:2x2x2,multicast,buffer=1MiB", "rails:3x2,multicast"),
 )
 NOT_ALIKE = (
     *("line:3", "mesh:4x4", "dragonfly:4x9", "dragonfly:p=2,a=4,h=2", "dgx1", "dgx2:2", "ndv2:2"),
-    *("mi250", "mi250:2"),
+    *("mi250", "mi250:2", "tpuv4:2x3x4", "tpuv5e:8x16"),
 )
 
 

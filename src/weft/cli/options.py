@@ -72,6 +72,7 @@ class NetworkOptions:
     degrade_link: tuple[str, ...]
     without_switch: tuple[str, ...]
     nvlink: str | None
+    rates: str | None
 
     def __post_init__(self) -> None:
         if self.spec is None and any(vars(self).values()):
@@ -83,7 +84,8 @@ class NetworkOptions:
         failed = {"without_link", "without_npu", "degrade_link", "without_switch"}
         names = {name: f"{name}s" if name in failed else name for name in vars(self)}
         names |= {"degrade_link": "degraded_links", "without_switch": "without_switches"}
-        return {names[name]: value for name, value in vars(self).items() if name != "spec"}
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return {names[name]: value for name, value in given.items() if name != "spec"}
 
     def load(self) -> Topology:
         from weft.topology import load_topology
@@ -99,6 +101,12 @@ _NVLINK = option(
     "--nvlink [N]x[RATE]",
     "Where a machine's file does not say it: NVLinks of each GPU into the switch, and the rate of "
     "one: 18, 25GB/s, 18x25GB/s.",
+)
+_rates = functools.partial(
+    option,
+    "--rates nominal|reachable",
+    "Of machines by name and files of machines: what their makers say, by default, or what was "
+    "published that links carry under load.",
 )
 _NETWORK = (
     option(
@@ -122,6 +130,7 @@ _NETWORK = (
         multiple=True,
     ),
     _NVLINK,
+    _rates(),
 )
 
 
@@ -130,6 +139,7 @@ class FileOptions:
     """What the command line says of machines beside their files."""
 
     nvlink: str | None
+    rates: str
     bandwidth: str | None
     latency: str | None
 
@@ -138,6 +148,7 @@ file_options = gathered(
     "said",
     FileOptions,
     _NVLINK,
+    _rates(default="nominal"),
     option("--bandwidth KIND=RATE[,...]", "Of kinds of links: leaf=50GB/s,spine=100GB/s."),
     option("--latency KIND=TIME[,...]", "α of kinds of links: leaf=1us."),
 )

@@ -80,14 +80,16 @@ def find_orbits(topology: Topology) -> Orbits:
     ways, counts = list(range(len(kinds))), [1] * len(kinds)
     dimensions = [d for d, size in enumerate(sizes) if size > 1] if topology.switches else []
     index = _Index(topology)
+    known = dict[bytes, int]()  # a switch behind which several dimensions are has one port an NPU
     for dimension in dimensions:
         ports = _ports(topology, index, dimension)
         if ports is None:
             continue
         behind = np.arange(1, sizes[dimension]) * math.prod(sizes[:dimension])
         way_of[behind[way_of[behind] < 0]] = len(counts)
-        ways += [len(tables), len(tables) + 1]
-        tables += ports
+        first = known.setdefault(np.array(ports).tobytes(), len(tables))
+        ways += [first, first + 1]
+        tables += ports if first == len(tables) else []
         counts.append(2)
     links = np.array(tables, dtype=np.int32).reshape(-1, npus)
     if len(np.unique(links)) != links.size:

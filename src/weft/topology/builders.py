@@ -21,6 +21,7 @@ from weft.topology.fabrics import FABRICS
 from weft.topology.kinds import TOPOLOGIES, Kind, Speeds, sizes_of, speeds_of
 from weft.topology.model import Topology
 from weft.topology.presets import MACHINES
+from weft.topology.rates import NOMINAL, check_rates
 from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS, parse_buffer
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -82,19 +83,24 @@ ALSO_CALLED = {
     "fattree": "fat-tree:8, leaf-spine:8x4x2 for two tiers, clos:8x4x4 for three of any size",
     "spine-leaf": "leaf-spine:8x4x2",
     "flattened-butterfly": "hyperx:4x4,p=4",
-    "gb200": "nvl72:2",
+    "nvl": "nvl72:2, gb300:2, vr200:2",
     "rail": "rails:8x4 for boxes with a leaf a rail, rails:8x4x2 with spines above",
     "clique": "fc:8",
     "star": "switch:16",
     "grid": "mesh:8x8",
     "chain": "line:8",
     "cube": "hypercube:7, or torus:4x4x8",
-    "tpu": "tpuv4:4x4x4",
+    "tpu": "tpuv4:4x4x4, tpuv5p:4x4x8, tpuv5e:8x16, tpuv6e:16x16, tpu7x:4x4x8",
+    "trainium": "trn2:2, trn2-ultra:2",
+    "rubin": "vr200:2",
+    "cloudmatrix": "cloudmatrix384:6",
     "nvswitch": "switch:16, or a machine: dgx2, a100:2, h100:2",
 }
 for _same, _as in (
     ("folded-clos", "fattree"),
-    ("nvl", "gb200"),
+    ("nvl144", "rubin"),
+    ("trn", "trainium"),
+    ("ascend", "cloudmatrix"),
     ("rail-optimized", "rail"),
     ("full-mesh", "clique"),
     ("fully-connected", "clique"),
@@ -115,6 +121,7 @@ def parse_topology(
     *,
     bandwidth: Sequence[int] | None = None,
     latency: Sequence[int] | None = None,
+    rates: str = NOMINAL,
 ) -> Topology:
     """Build the network that `spec` names.
 
@@ -131,16 +138,19 @@ def parse_topology(
     latency
         ps of the links, likewise; 0.5 us if not given. A preset takes one value at most, which
         then holds for all its links.
+    rates
+        ``nominal``, or ``reachable`` for the rates that were measured on a machine.
     """
     name = spec.strip()
     if not name:
         raise InputError("the topology is empty; write it like mesh:8x8")
     check_speeds(bandwidth, latency)
+    check_rates(rates)
     wires, *more = name.split(",")
     known = _kind_of(name, wires.partition(":")[0].strip().lower()).options if more else ()
     options = [text for text in more if _is_option(text, known)]
     abilities = [text for text in more if text not in options]
-    topology = _wired(name, wires, options, bandwidth, latency)
+    topology = _wired(name, wires, options, bandwidth, latency, rates)
     return _with_abilities(topology, abilities, known) if abilities else topology
 
 
@@ -150,13 +160,19 @@ def _is_option(text: str, known: Sequence[str]) -> bool:
 
 
 def _wired(
-    name: str, wires: str, options: Sequence[str], bandwidth: Speeds, latency: Speeds
+    name: str,
+    wires: str,
+    options: Sequence[str],
+    bandwidth: Speeds,
+    latency: Speeds,
+    rates: str,
 ) -> Topology:
     """Nodes and links; `wires` is the spec without what follows after commas."""
     parts = []
     for text in wires.split("*"):
         word, colon, parameters = text.partition(":")
-        parts.append((_kind_of(name, word.strip().lower()), parameters if colon else None))
+        kind = _at(name, _kind_of(name, word.strip().lower()), rates)
+        parts.append((kind, parameters if colon else None))
     if len(parts) == 1:
         only, sizes = parts[0]
         given = ",".join([sizes or "", *options]) if options else sizes
@@ -169,6 +185,16 @@ def _wired(
                 f"topology {quoted(name)}: {kind.name} cannot be multiplied; only {names} can"
             )
     return multiplied(name, factors, bandwidth, latency)
+
+
+def _at(name: str, kind: Kind, rates: str) -> Kind:
+    found = kind.at(rates)
+    if found is None:
+        raise InputError(
+            f"topology {quoted(name)}: {kind.name} is no machine of which it was published what "
+            f"its links reach; leave out --rates {rates} and give --bandwidth instead"
+        )
+    return found
 
 
 def _kind_of(name: str, kind: str) -> Kind:

@@ -17,6 +17,7 @@ from weft.quoting import quoted
 from weft.topology.dimensions import Dimension, Ends, check_size, dimension_ends, levelled
 from weft.topology.kinds import Kind, Speeds, sizes_of, speeds_of
 from weft.topology.model import Topology
+from weft.topology.twisted import can_twist, twisted_ends
 
 Wires = tuple[Sequence[int], int, list[Ends]]
 """Sizes of the grid, how many switches there are, and the ends of links, level by level."""
@@ -274,6 +275,15 @@ def _tiers(name: str, sizes: Sequence[int], spines: int, cores: int) -> Wires:
     return sizes, len(leaf) + len(spine) + len(core), ends
 
 
+def _twisted(wish: Wish) -> Wires:
+    """A torus of n x n x 2n or n x 2n x 2n, twisted."""
+    if not can_twist(wish.sizes):
+        raise wish.refuse("only n x n x 2n and n x 2n x 2n, n from 2, can be twisted")
+    npus = math.prod(wish.sizes)
+    check_size(wish.spec, npus, 6 * npus)
+    return tuple(wish.sizes), 0, twisted_ends(wish.sizes)
+
+
 def _both_ways(low: NDArray[np.int64], high: NDArray[np.int64]) -> Ends:
     """All links up, then all links down."""
     return np.concatenate([low, high]), np.concatenate([high, low])
@@ -331,5 +341,13 @@ FABRICS = (
         sizes=(),
         takes={"p": (1,)},
         wires=_hyperx,
+    ),
+    Fabric(
+        name="twisted",
+        example="twisted:4x4x8",
+        summary="a torus of n x n x 2n or n x 2n x 2n with twisted short rings",
+        sizes=(3,),
+        wires=_twisted,
+        translates=False,  # not along its grid
     ),
 )

@@ -32,6 +32,7 @@ from weft.topology.builders import SUFFIXES
 from weft.topology.labels import Wishes
 from weft.topology.machines import READERS, Machine, network_of, reader_of
 from weft.topology.model import Topology
+from weft.topology.rates import NOMINAL
 from weft.topology.schema import WORDS, Columns, Link, Nodes, TopologyFile, build
 from weft.units import exact_bandwidth, exact_latency, exact_size
 
@@ -72,6 +73,11 @@ def _build(document: Document, wishes: Wishes) -> Topology:
         raise PlacedError(
             "is a network of its own: --nvlink, and rates by kind of link, are for files of "
             "machines"
+        )
+    if wishes.rates != NOMINAL:
+        raise PlacedError(
+            f"says itself what its links carry; leave out --rates {wishes.rates}, which is for "
+            "machines by name and files of machines"
         )
     if document.suffix == ".json":
         with suppress(msgspec.DecodeError, RecursionError):  # the quick way

@@ -15,6 +15,7 @@ from weft.errors import InputError
 from weft.quoting import quoted
 from weft.registry import Registry
 from weft.topology.model import Topology
+from weft.topology.rates import NOMINAL
 
 DEFAULT_BANDWIDTH = 50 * 10**9
 """B/s of every link when none is given: one 400 Gbit/s port."""
@@ -57,6 +58,10 @@ class Kind(ABC):
     def options(self) -> Sequence[str]:
         """What it takes behind a comma with an equals sign: ``up`` in ``clos:8x4x4,up=4x2``."""
         return ()
+
+    def at(self, rates: str) -> Kind | None:
+        """The same kind at ``nominal`` or ``reachable`` rates; None if it has no such."""
+        return self if rates == NOMINAL else None
 
     @abstractmethod
     def network(

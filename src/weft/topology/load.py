@@ -27,6 +27,7 @@ def load_topology(
     degraded_links: Iterable[str] = (),
     without_switches: Iterable[int | str] = (),
     nvlink: str | None = None,
+    rates: str = NOMINAL,
 ) -> Topology:
     """The network a user asks for.
 
@@ -52,22 +53,24 @@ def load_topology(
         NVLinks of each GPU into its host's switch, and the rate of one, where a file of a machine
         does not say it: ``18``, ``25GB/s`` or ``18x25GB/s``.
     """
-    wishes, bandwidth, latency = parse_wishes(bandwidth, latency, nvlink)
-    rates = _each(bandwidth, parse_bandwidth)
+    wishes, bandwidth, latency = parse_wishes(bandwidth, latency, nvlink, rates)
+    speeds = _each(bandwidth, parse_bandwidth)
     times = _each(latency, parse_latency)
     _check_no_folder(spec_or_path)
     if is_path(spec_or_path):
         from weft.topology.files import read_topology  # brings parsers, which a spec needs not
 
-        check_speeds(rates, times)
-        topology = override_links(read_topology(spec_or_path, wishes), rates, times)
+        check_speeds(speeds, times)
+        topology = override_links(read_topology(spec_or_path, wishes), speeds, times)
     elif wishes.any:
         raise InputError(
             f"topology {quoted(str(spec_or_path))}: --nvlink, and rates by kind of link, are for "
             "files of machines and fabrics"
         )
     else:
-        topology = parse_topology(str(spec_or_path), bandwidth=rates, latency=times)
+        topology = parse_topology(
+            str(spec_or_path), bandwidth=speeds, latency=times, rates=wishes.rates
+        )
     lost, gone, broken = list(without_links), list(without_npus), list(without_switches)
     if lost or gone or broken:
         topology = topology.without(links=lost, npus=gone, switches=broken)

@@ -3,8 +3,8 @@
 *Nominal* is the line rate, less the coding of the line. *Reachable* is what was published of the
 same link under load: NVLink and XGMI as NCCL and RCCL count them, which follows measurements of
 their kernels; PCIe as nvbandwidth measures it, where it is more than NCCL counts with; InfiniBand
-as ``ib_write_bw`` does. Where nothing was published it is None: no share of one generation is taken
-for that of the next.
+as ``ib_write_bw`` does; links of TPUs as *How to Scale Your Model* counts them. Where nothing was
+published it is None: no share of one generation is taken for that of the next.
 """
 
 from __future__ import annotations
@@ -133,3 +133,21 @@ INFINIBAND = {
 }
 """Data rates by generation: SDR to QDR after 8b/10b coding, FDR after 64b/66b."""
 EDR, HDR, NDR, XDR = (INFINIBAND[name] * 4 for name in ("EDR", "HDR", "NDR", "XDR"))
+
+# Ethernet, a port; Amazon's EFA, a chip. Nothing was published of what they reach.
+ROCE200, ROCE400 = _gb_s(25), _gb_s(50)
+EFA200 = _gb_s(25)
+
+# TPU, a link to a neighbour: Google's figures for a chip by its links. Reachable as in *How to
+# Scale Your Model* (Austin et al., 2025), which counts with 45 GB/s where the line carries 50.
+ICI_V4 = _gb_s(50, 45)
+ICI_V5P = _gb_s(100, 90)
+ICI_V5E = _gb_s(50, 45)
+ICI_V6E = _gb_s(100, 90)
+ICI_7X = _gb_s(100)
+
+# Trainium2: links in the torus of an instance, and from one instance of an UltraServer to the next.
+NEURONLINK3, NEURONLINK3_FAR = _gb_s(128), _gb_s(64)
+
+# Ascend 910C, all ports of a package: seven planes of 56 GB/s.
+UB = _gb_s(392)
