@@ -201,11 +201,30 @@ def test_ways_along_lines_are_the_fastest_there_are() -> None:
     assert orbits.links.tolist() == [[2, 3], [7, 8]]
 
 
-def test_a_switch_for_two_dimensions_is_refused() -> None:
-    """What goes along either meets at its ports, which orbits would tell apart."""
-    switch = network("switch:4")
+def test_a_switch_for_two_dimensions() -> None:
+    """What goes along either meets at the ports that they share."""
+    square = replace(network("switch:4"), dimensions=(2, 2))
+    orbits = find_orbits(square)
+    assert orbits.links.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert orbits.way_of.tolist() == [-1, 0, 1, -1]
+    assert orbits.ways.tolist() == [0, 1, 0, 1]
+
+    def gather(*slots: int) -> Algorithm:
+        ways = [(0, 1), (0, 2), (1, 3)]
+        rows = [(0, src, dst, False, slot) for (src, dst), slot in zip(ways, slots, strict=True)]
+        demand = Collective.of("all-gather", range(4), 4 * SHARE)
+        return Algorithm((demand,), rows_of(rows, 4), Timing(square, BLOCKING))
+
+    assert verify(gather(0, 3, 6)) == Verdict(True)
+    refused(gather(0, 3, 3), "link", "moved to other NPUs, rows 1 and 2 meet")
+    # Rows go by s0 and s1, columns too, but others: only NPUs 0 and 3 have one port for both.
+    up = [(0, 4), (1, 4), (2, 4), (1, 5), (2, 5), (3, 5)]
+    ends = [*up, *((switch, npu) for npu, switch in up)]
+    crossed = Topology.from_links(
+        "crossed", 4, *zip(*ends, strict=True), BANDWIDTH, LATENCY, switches=2, dimensions=[2, 2]
+    )
     with pytest.raises(NotAlikeError, match="several dimensions share a link"):
-        find_orbits(replace(switch, dimensions=(2, 2)))
+        find_orbits(crossed)
 
 
 def test_lines_end_at_the_switch_where_they_begin(monkeypatch: pytest.MonkeyPatch) -> None:
