@@ -10,8 +10,10 @@ import weft
 from tests.examples import examples
 from tests.planners.test_producers import check
 from tests.strategies import COSTS, irregular, networks, reachable
+from weft.collective import Collective
 from weft.cost import CostModel
 from weft.errors import InputError, UnreachableError
+from weft.planners import PLANNERS, Problem
 from weft.topology import Topology, load_topology
 
 # Microseconds that a Broadcast takes at most: by trees that no two share a link, as many as leave
@@ -90,3 +92,10 @@ def test_never_slower_than_the_others(network: Topology, kind: str, units: int) 
     for method, close in (("rooted", 1), ("matching", 1), ("trees", 1.02)):
         other = weft.synthesize(network, kind, units * 128, chunks=8, method=method, threads=1)
         assert best.algorithm.time <= close * other.algorithm.time
+
+
+def test_no_plan_without_a_root_where_a_table_of_chunks_is_too_large() -> None:
+    network = load_topology("mesh:32x64")
+    problem = Problem.of(network, Collective.of("all-to-all", range(2048), 1 << 26))
+    assert problem.task.is_too_large_for_tables
+    assert PLANNERS["rooted"].search(problem, None) is None

@@ -43,6 +43,8 @@ class Rooted(Listed):
 
     def search(self, problem: Problem, best: Algorithm | None) -> Algorithm | None:
         """The best of a few numbers of chunks: the promising one, then twice or half as many."""
+        if problem.topology.npus > _MOST_NPUS:
+            return None  # `fits` is not asked where a table of chunks is too large
         cuts, at = rooted_cuts(problem)
         if not cuts:
             return super().search(problem, best)
