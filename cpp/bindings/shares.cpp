@@ -7,11 +7,11 @@ namespace {
 
 using Numbers = Column<std::int32_t>;
 using Offsets = Column<std::int64_t>;
-using BoundHops = Value<GivenHops, Offsets, Numbers, Numbers, Numbers>;
+using BoundHops = Value<GivenHops, Offsets, Numbers, Numbers, Numbers, Numbers>;
 using BoundTrees = Value<GivenTrees, Offsets, Numbers, Offsets, Numbers, Numbers, Numbers>;
 
 void bind(nb::module_& module) {
-    BoundHops::bind(module, "GivenHops", "offsets", "links", "src", "dst").doc() =
+    BoundHops::bind(module, "GivenHops", "offsets", "links", "src", "dst", "lane").doc() =
         "See ``cpp/planners/shares/shares.h``.";
     BoundTrees::bind(module, "GivenTrees", "up_offsets", "up", "down_offsets", "down", "up_turn",
                      "down_turn")
@@ -24,7 +24,7 @@ void bind(nb::module_& module) {
                 const Hops hops = routed_hops(network, given);
                 const Sizes sizes = group_sizes(chunks.bytes);
                 const auto times = time_hops(network, hops, cost, sizes);
-                return planned(hops, plan_shares(hops, times, sizes, trees, search),
+                return planned(hops, plan_shares(hops, times, sizes, given.lane, trees, search),
                                [&](std::int32_t chunk) -> const HopTimes& {
                                    return times[sizes.of_chunk[chunk]];
                                });

@@ -632,6 +632,19 @@ def retime(timing: Timing, rows: Transfers, chunk_bytes: Annotated[NDArray[numpy
 def tighten(timing: Timing, rows: Transfers, bytes: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
     """In which order the rows start; start and end of each."""
 
+class GivenHops:
+    """See ``cpp/planners/shares/shares.h``."""
+
+    def __init__(self, *, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], links: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], src: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lane: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class GivenTrees:
+    """See ``cpp/planners/shares/shares.h``."""
+
+    def __init__(self, *, up_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], up: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], down_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], down: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], up_turn: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], down_turn: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def shares(network: Network, cost: CostModel, chunks: Chunks, hops: GivenHops, trees: GivenTrees, search: Search) -> Schedule:
+    """When chunks run that go by trees which are chosen already."""
+
 class Simulation:
     """
     Rows of an algorithm on a network, with what they wait for. If they have times, those are planned.

@@ -1,5 +1,9 @@
 #include "planners/shares/shares.h"
 
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
 #include "planners/list_schedule.h"
 #include "planners/tree_tasks.h"
 
@@ -23,8 +27,33 @@ Hops routed_hops(const Network& network, const GivenHops& given) {
     return hops;
 }
 
+namespace {
+
+// Messages of a lane that wait for a link at a time: enough to choose from, and no more to look at
+// whenever a link falls free.
+constexpr std::size_t most_in_line = 48;
+
+// Whatever leaves by a lane waits for what leaves so many turns before it.
+void line_up(Tasks& tasks, std::span<const std::int32_t> lane, const std::vector<ps>& priority) {
+    std::vector<std::int32_t> order(tasks.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+        const auto key = [&](auto task) {
+            return std::tuple(lane[tasks[task].hop], -priority[task], task);
+        };
+        return key(a) < key(b);
+    });
+    for (std::size_t i = most_in_line; i < order.size(); ++i) {
+        const auto before = order[i - most_in_line];
+        if (lane[tasks[before].hop] == lane[tasks[order[i]].hop]) tasks.order(before, order[i]);
+    }
+}
+
+}  // namespace
+
 Schedule plan_shares(const Hops& hops, std::span<const HopTimes> times, const Sizes& sizes,
-                     const GivenTrees& trees, const Search& search) {
+                     std::span<const std::int32_t> lane, const GivenTrees& trees,
+                     const Search& search) {
     Tasks tasks;
     TreeTasks tree_tasks(hops);
     std::vector<ps> priority;
@@ -36,6 +65,7 @@ Schedule plan_shares(const Hops& hops, std::span<const HopTimes> times, const Si
         for (auto i = trees.down.offsets[chunk]; i < trees.down.offsets[chunk + 1]; ++i)
             priority.push_back(-ps{trees.down_turn[i]});
     }
+    line_up(tasks, lane, priority);
     search.progress.begin(tasks.size());
     Schedule schedule = list_schedule(hops, times, tasks, priority, search.progress);
     if (search.progress.cancelled) throw Cancelled();

@@ -12,10 +12,11 @@
 
 namespace weft {
 
-// Hops over one way each, whose links are `routes`.
+// Hops over one way each, whose links are `routes`. Of those in one lane, such as those that leave
+// a box by one link, only some messages are in line at a time.
 struct GivenHops {
     RowsView routes;
-    std::span<const std::int32_t> src, dst;
+    std::span<const std::int32_t> src, dst, lane;
 };
 
 Hops routed_hops(const Network& network, const GivenHops& given);
@@ -28,6 +29,7 @@ struct GivenTrees {
 };
 
 Schedule plan_shares(const Hops& hops, std::span<const HopTimes> times, const Sizes& sizes,
-                     const GivenTrees& trees, const Search& search);
+                     std::span<const std::int32_t> lane, const GivenTrees& trees,
+                     const Search& search);
 
 }  // namespace weft

@@ -17,12 +17,13 @@ from weft.planners.composition import Layout, Part, Step
 from weft.planners.problem import Problem
 from weft.ragged import offsets_of
 from weft.topology.grid import Grid, grid_of
-from weft.topology.levels import levels_of
+from weft.topology.levels import levels_of, looks_alike
 from weft.topology.model import Topology
 
 Npus = NDArray[np.int32]
 Floats = NDArray[np.float64]
 _MOST_PAIRS = 1 << 17  # of NPUs in one line, over all lines
+_MOST_UNLIKE = 512  # NPUs that are not alike, among which levels are looked for all the same
 _MOST_KINDS = 64  # of links, by what they carry
 
 
@@ -151,7 +152,10 @@ def scene(problem: Problem) -> Scene | None:
     """The ways to see a problem's groups as grids of levels, worked out once; None if none."""
     memo = problem.task.memo
     if "scene" not in memo:
-        memo["scene"] = scene_of(problem.topology, problem.demands, problem.cost)
+        # To look at all lines of many NPUs takes minutes, and finds no levels where these differ.
+        members = np.unique(np.concatenate([demand.group for demand in problem.demands]))
+        seen = len(members) <= _MOST_UNLIKE or looks_alike(problem.topology, members.tolist())
+        memo["scene"] = scene_of(problem.topology, problem.demands, problem.cost) if seen else None
     found: Scene | None = memo["scene"]
     return found
 

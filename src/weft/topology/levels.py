@@ -92,11 +92,11 @@ def crossing(topology: Topology, part: NDArray[np.integer], *, inward: bool) -> 
     return np.flatnonzero(mine & (of_node[near] != of_node[far]))
 
 
-def entering(topology: Topology, part: NDArray[np.integer]) -> Numbers:
-    """The links that lead into parts from without, switches among what belongs to them.
+def nodes_of_parts(topology: Topology, part: NDArray[np.integer]) -> Numbers:
+    """The part of every node, switches too; -1 for those in none.
 
-    `part` is a number for every NPU, -1 for those in none. A switch belongs to a part if all NPUs
-    nearest to it do: a PCI switch to its host, a leaf to nobody. Gives the links by part.
+    `part` is a number for every NPU. A switch belongs to a part if all NPUs nearest to it do: a PCI
+    switch to its host, a leaf to nobody.
     """
     near = np.full(topology.nodes, topology.nodes)
     near[: topology.npus] = 0
@@ -112,7 +112,12 @@ def entering(topology: Topology, part: NDArray[np.integer]) -> Numbers:
         near[dst] = away
         np.minimum.at(low, dst, low[src])
         np.maximum.at(high, dst, high[src])
-    of_node = np.where(low == high, low, -1)
+    return np.where(low == high, low, -1)
+
+
+def entering(topology: Topology, part: NDArray[np.integer]) -> Numbers:
+    """For every link, the part that it leads into from without; -1 if none."""
+    of_node = nodes_of_parts(topology, part)
     inside = of_node[topology.dst]
     return np.where((inside >= 0) & (inside != of_node[topology.src]), inside, -1)
 

@@ -72,6 +72,8 @@ class Gateways(Planner):
         """Where all NPUs are alike, compositions by level are as good."""
         if not super().can_improve(problem, best):
             return False
+        if best.provenance["method"] == "shares" and problem.is_auto:
+            return False  # as good among so many NPUs, and a matter of minutes here
         return not (problem.is_auto and self.fits(problem) is None and _are_alike(problem))
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
