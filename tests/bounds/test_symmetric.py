@@ -138,6 +138,13 @@ def test_a_failed_npu_takes_its_pairs_and_its_links() -> None:
     assert bound_of(network, demand, CostModel()).time == steps // 12 * 1_000_000
 
 
+def test_a_failed_npu_may_leave_all_others_alike() -> None:
+    """A mesh without the NPU in its middle is a ring: 16 steps from each of 8, over 16 links."""
+    network = load_topology("mesh:3x3", "1GB/s", "0us").without(npus=[4])
+    demand = Collective.of("all-to-all", network.members, 8000, alignment=1)
+    assert bound_of(network, demand, CostModel()).time == 16 * 8 // 16 * 1_000_000
+
+
 @examples(30)
 @given(products(), COSTS)
 def test_as_strong_as_all_pairs(network: Topology, cost: CostModel) -> None:

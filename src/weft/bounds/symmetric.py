@@ -105,14 +105,13 @@ def symmetric_bounds(
     sizes = sizes_of(demand)
     chunks = int((sizes > 0).sum())
     whole = topology.whole or topology
-    everyone = np.arange(whole.npus)
+    everyone = whole.members
     left = _left_of(whole, topology)
     for lengths in _lengths(whole, Carriers.of(whole, classes, cost)):
         # From one NPU to all others; from all others to one, it is the same sum.
-        away = _distances(whole, lengths, [0], everyone, np.ones_like(everyone))
-        gone = [
-            _distances_from_removed(topology, demand, lengths, each) for each in (sizes, sizes > 0)
-        ]
+        away = _distances(whole, lengths, [int(everyone[0])], everyone, np.ones_like(everyone))
+        lost = sorted(topology.removed - whole.removed)
+        gone = [_distances_from(whole, lost, demand, lengths, each) for each in (sizes, sizes > 0)]
         total, count = away * demand.size - gone[0], away * chunks - gone[1]
         time, ideal = links.prove(lengths[left], total, count)
         yield Bound(time, "flow", ideal)
@@ -166,15 +165,16 @@ def _left_of(whole: Topology, topology: Topology) -> NDArray[np.bool_]:
     return np.isin(before, now)
 
 
-def _distances_from_removed(
-    topology: Topology, demand: Collective, lengths: Lengths, each: NDArray[np.generic]
+def _distances_from(
+    whole: Topology,
+    lost: list[int],
+    demand: Collective,
+    lengths: Lengths,
+    each: NDArray[np.generic],
 ) -> float:
-    """From all NPUs that are not there to all that are, times what there is `each` for a rank."""
-    if not topology.removed:
-        return 0.0
+    """From all lost NPUs to all that are there, times what there is `each` for a rank."""
     amount = each.sum(axis=1).astype(np.int64)
-    group = np.array(demand.group)
-    return _distances(topology.require_whole(), lengths, sorted(topology.removed), group, amount)
+    return _distances(whole, lengths, lost, np.array(demand.group), amount) if lost else 0.0
 
 
 def _distances(
