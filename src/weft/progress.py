@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from weft import _core
+from weft.threads import STARTING
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,7 +167,7 @@ class _Worker(Generic[T]):
 
     def _interrupt(self) -> None:
         """Raise an interrupt in the thread, so that loops in Python end and clear up."""
-        with self._lock:
+        with STARTING, self._lock:
             if self._may_be_interrupted and self._thread.ident is not None:
                 number = ctypes.c_ulong(self._thread.ident)
                 interrupt = ctypes.py_object(KeyboardInterrupt)

@@ -9,6 +9,10 @@ from typing import TypeVar
 S = TypeVar("S")
 T = TypeVar("T")
 
+STARTING = threading.Lock()
+"""Held while a thread begins: until it runs, the interpreter takes it for the one that began it,
+and an exception that is set for that one would end the new thread, for which its starter waits."""
+
 
 def in_threads(work: Callable[[S], T], items: Iterable[S], threads: int) -> list[T]:
     """What `work` makes of each item, in order, on up to so many threads, the caller's among them.
@@ -38,7 +42,8 @@ def in_threads(work: Callable[[S], T], items: Iterable[S], threads: int) -> list
     try:
         for _ in range(min(threads, size) - 1):
             helper = threading.Thread(target=body)
-            helper.start()
+            with STARTING:
+                helper.start()
             helpers.append(helper)
     except RuntimeError:
         pass  # no more threads to be had; those there are will do
