@@ -33,6 +33,7 @@ from weft.topology.builders import SUFFIXES
 from weft.topology.infragraph import infragraph_of, is_own, network_of_infragraph
 from weft.topology.labels import Wishes
 from weft.topology.machines import READERS, Machine, network_of, reader_of
+from weft.topology.machines.others import what_else
 from weft.topology.model import Topology
 from weft.topology.rates import NOMINAL
 from weft.topology.schema import WORDS, Columns, Link, Nodes, TopologyFile, build
@@ -97,7 +98,8 @@ def _build(document: Document, wishes: Wishes) -> Topology:
     kind = plain.get("weft") if isinstance(plain, dict) else None
     if kind != "topology":
         found = "has no 'weft: topology'" if kind is None else f"says 'weft: {brief(kind)}'"
-        raise PlacedError(f"is not a topology file: it {found}", ("weft",))
+        other = what_else(document)
+        raise PlacedError(other or f"is not a topology file: it {found}", ("weft",))
     return build(convert(plain, TopologyFile, WORDS), document.path.stem)
 
 
@@ -109,7 +111,10 @@ def _foreign(document: Document) -> Topology:
     if is_astra(plain):
         return build_astra(plain)
     known = ", ".join(reader.title for reader in READERS.values())
-    raise PlacedError(f"is not a topology file: neither Weft's own nor one of these: {known}")
+    raise PlacedError(
+        what_else(document)
+        or f"is not a topology file: neither Weft's own nor one of these: {known}"
+    )
 
 
 def check_topology_file(path: str | os.PathLike[str], form: str = FORMS[0]) -> Path:
