@@ -31,7 +31,8 @@ MAX_DEPTH = 16
 _ELEMENT = re.compile(r"([^\[\].]+)(?:\[([^\[\]]*)\])?")
 _INDEX = re.compile(r"\s*(-?[0-9]{1,9})?\s*")
 
-Nodes = range | list[int]
+Nodes = tuple[range, ...]
+"""All sums of one number of each, the first varying slowest: no list of them is made."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +187,8 @@ class _Expansion:
         if name not in self.instances:
             raise PlacedError(f"instance {quoted(name)} is not in the file", at)
         device, first, count = self.instances[name]
-        copies = _slice(text, count, name, at)
-        inner = _within(device, end.component, None, at)
-        return _combined([first + copy * device.size for copy in copies], inner, at)
+        copies = _times(_slice(text, count, name, at), device.size, first)
+        return (copies, *_within(device, end.component, None, at))
 
     def nodes_of(self, graph: Graph, device: _Device, host: str, prefix: str) -> None:
         """The nodes of one copy of a device."""
@@ -246,7 +246,7 @@ def _ends(device: _Device, edge: Edge, at: At) -> tuple[Nodes, Nodes]:
 
 def _within(device: _Device, text: str, prefix: str | None, at: At) -> Nodes:
     """The nodes of one copy of a device that an end of an edge names, such as ``cx5[0].port``."""
-    found: Nodes = range(1)
+    found: Nodes = ()
     words = (f"{prefix}.{text}" if prefix else text).split(".")
     if len(words) > MAX_DEPTH:
         raise PlacedError(f"{quoted(text)} is more than {MAX_DEPTH} devices deep", at)
@@ -263,27 +263,30 @@ def _within(device: _Device, text: str, prefix: str | None, at: At) -> Nodes:
                 f"device {quoted(inner.record.name)} has no component {quoted(name)}", at
             )
         some = _slice(indices, slot.component.count, name, at)
-        first, each = slot.first, slot.each
-        found = _combined(
-            found,
-            range(first + some.start * each, first + some.stop * each, some.step * each or 1)
-            if each
-            else range(0),
-            at,
-        )
+        found = (*found, _times(some, slot.each, slot.first))
         inner = slot.inner
     if inner is not None:
         raise PlacedError(f"{quoted(text)} is a device; expected a component of it", at)
     return found
 
 
-def _combined(outer: Nodes, inner: Nodes, at: At) -> Nodes:
-    """All sums, the first varying slowest."""
-    if len(outer) * len(inner) > MAX_NODES:
-        raise PlacedError(f"an end of the edge has more than {MAX_NODES} nodes", at)
-    if len(outer) == 1 and outer[0] == 0:
-        return inner
-    return [a + b for a, b in product(outer, inner)]
+def _times(some: range, each: int, first: int) -> range:
+    """Where these copies of so many nodes begin."""
+    step = max(each, 1)
+    return range(first + some.start * step, first + some.stop * step, some.step * step)
+
+
+def _all(nodes: Nodes) -> Iterator[int]:
+    if not nodes:
+        yield 0
+        return
+    for a in nodes[0]:
+        for b in _all(nodes[1:]):
+            yield a + b
+
+
+def _size(nodes: Nodes) -> int:
+    return prod(map(len, nodes))
 
 
 def _element(text: str, at: At) -> tuple[str, str]:
@@ -323,21 +326,22 @@ def _slice(text: str, count: int, name: str, at: At) -> range:
 def _number(edge: Edge, one: Nodes, other: Nodes, at: At) -> int:
     """How many edges it stands for, or some more."""
     if edge.scheme == "ring":
-        if list(one) != list(other):
+        if one != other:
             raise PlacedError(
                 "a ring has ends that differ; expected the same components as ep1 and ep2", at
             )
-        return len(one)
-    sizes = len(one), len(other)
+        return _size(one)
+    sizes = _size(one), _size(other)
     return min(sizes) if edge.scheme == "one2one" else prod(sizes)
 
 
 def _pairs(edge: Edge, one: Nodes, other: Nodes) -> Iterator[tuple[int, int]]:
     """The nodes that an edge joins; none to itself."""
     if edge.scheme == "many2many":
-        pairs: Iterator[tuple[int, int]] = product(one, other)
+        pairs: Iterator[tuple[int, int]] = product(_all(one), _all(other))
     elif edge.scheme == "one2one":
-        pairs = zip(one, other, strict=False)
+        pairs = zip(_all(one), _all(other), strict=False)
     else:
-        pairs = zip(one, [*one[1:], one[0]], strict=True)
+        ring = list(_all(one))
+        pairs = zip(ring, [*ring[1:], ring[0]], strict=True)
     return ((a, b) for a, b in pairs if a != b)
