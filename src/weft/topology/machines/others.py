@@ -19,9 +19,15 @@ _OTHERS = (
     ),
     (r"^#.*\bbusbw\b|^# nThread|\"nccl_version\"", f"is an output of nccl-tests: {_MEASUREMENT}"),
     (r"^# OSU ", f"is an output of the OSU micro-benchmarks: {_MEASUREMENT}"),
-    (r"^ *#bytes +#iterations|RDMA_\w+ \w+ Test", f"is an output of perftest: {_MEASUREMENT}"),
+    (
+        r"^ *#bytes +#iterations|RDMA_\w{1,16} \w{1,16} Test",
+        f"is an output of perftest: {_MEASUREMENT}",
+    ),
     (r"^memcpy [CS]|nvbandwidth", f"is an output of nvbandwidth: {_MEASUREMENT}"),
-    (r"P2P=\w+ (?:Bandwidth|Latency)", f"is an output of p2pBandwidthLatencyTest: {_MEASUREMENT}"),
+    (
+        r"P2P=\w{1,16} (?:Bandwidth|Latency)",
+        f"is an output of p2pBandwidthLatencyTest: {_MEASUREMENT}",
+    ),
 )
 
 

@@ -29,7 +29,8 @@ TITLE = "an InfraGraph file"
 OWN = "weft.version"
 """The mark of networks that Weft wrote."""
 _COMPONENTS = re.compile(r"\bcomponents[\"']?\s*:\s*(?:-\s|\[)")
-_CONNECTIONS = re.compile(r"\binstances\s*:.*^\s*connections\s*:\s*-\s", re.DOTALL | re.MULTILINE)
+_INSTANCES = re.compile(r"^[ \t]*instances\s*:", re.MULTILINE)
+_CONNECTIONS = re.compile(r"^[ \t]*connections\s*:\s*-\s", re.MULTILINE)
 _BYTES = {"gigabits_per_second": 10**9 // 8, "gigabytes_per_second": 10**9}
 _PICOSECONDS = {"ms": 10**9, "us": 10**6, "ns": 10**3}
 
@@ -37,7 +38,8 @@ _PICOSECONDS = {"ms": 10**9, "us": 10**6, "ns": 10**3}
 def is_infragraph(document: Document) -> bool:
     """Whether it is one, of Weft's own or not."""
     head = document.text[:65536]
-    return bool(_COMPONENTS.search(head) or _CONNECTIONS.search(head))
+    older = _INSTANCES.search(head) and _CONNECTIONS.search(head)
+    return bool(_COMPONENTS.search(head) or older)
 
 
 def recognise(document: Document) -> bool:
