@@ -16,7 +16,7 @@ from tests.cli.command import weft
 DOCS = Path(__file__).parent.parent / "docs"
 DATA = Path(__file__).parent / "data"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-EXACT = ("cluster-files.md",)
+EXACT = ("cluster-files.md", "fabric-files.md", "infragraph.md")
 """Pages that show no figures of planners: what commands print is compared."""
 
 
@@ -53,8 +53,10 @@ def run_python(args: list[str], folder: Path) -> str:
         "cluster-files.md",
         "compare.md",
         "extending.md",
+        "fabric-files.md",
         "groups.md",
         "index.md",
+        "infragraph.md",
         "json.md",
         "language.md",
         "msccl.md",

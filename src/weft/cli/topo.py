@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from weft.topology.summary import TopologySummary
 
 
+_form_option = option(
+    "--to FORM",
+    "What -o writes: weft, a file of Weft's own, or infragraph.",
+    name="form",
+    default="weft",
+)
+
+
 @click.group()
 def topo() -> None:
     """Look at networks."""
@@ -28,8 +36,9 @@ def topo() -> None:
 @topo.command()
 @topology_argument("SPEC")
 @option("-o, --output FILE", "Write the network as .yaml or .json.")
+@_form_option
 @json_option
-def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
+def show(network: NetworkOptions, output: str | None, form: str, as_json: bool) -> None:
     """Show the facts of a network: SPEC is like mesh:8x8, h100:4, or a topology file."""
     from weft.cli import progress
     from weft.judge.automorphisms import symmetry_words
@@ -38,7 +47,7 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
     from weft.topology.summary import summarize
 
     if output is not None:
-        check_topology_file(output)
+        check_topology_file(output, form)
 
     def work(_report: Tracker) -> tuple[Topology, TopologySummary, str]:
         topology = network.load()
@@ -46,7 +55,7 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
 
     topology, summary, symmetry = progress.run("looking at the network", work)
     if output is not None:
-        write_topology(topology, output)
+        write_topology(topology, output, form)
     if as_json:
         said = {"notes": list(topology.notes)} if topology.notes else {}
         say_json({**summary.to_dict(), "symmetry": symmetry, **said})
@@ -78,6 +87,7 @@ def show(network: NetworkOptions, output: str | None, as_json: bool) -> None:
 )
 @file_options
 @option("-o, --output FILE", "Write the network as .yaml or .json.")
+@_form_option
 @json_option
 def join(
     hosts: tuple[str, ...],
@@ -87,6 +97,7 @@ def join(
     adapters: str | None,
     said: FileOptions,
     output: str | None,
+    form: str,
     as_json: bool,
 ) -> None:
     """Join files of hosts, and of the fabric between them, to one cluster.
@@ -106,14 +117,14 @@ def join(
     from weft.topology.join import Cluster, join_files
 
     if output is not None:
-        check_topology_file(output)
+        check_topology_file(output, form)
 
     def work(_report: Tracker) -> Cluster:
         return join_files(hosts, fabric, count=count, rails=rails, adapters=adapters, **vars(said))
 
     cluster = progress.run("joining", work)
     if output is not None:
-        write_topology(cluster.topology, output)
+        write_topology(cluster.topology, output, form)
     if as_json:
         say_json(cluster.to_dict())
     else:

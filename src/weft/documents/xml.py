@@ -56,6 +56,7 @@ class _Reader:
     def __init__(self, *, doctype: bool) -> None:
         self.root: Element | None = None
         self.open: list[Element] = []
+        self.said: list[str] = []
         self.elements = 0
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
@@ -79,13 +80,17 @@ class _Reader:
         else:
             self.root = element
         self.open.append(element)
+        self.said.clear()
 
     def end(self, _tag: str) -> None:
-        self.open.pop()
+        element = self.open.pop()
+        if not element.children:
+            element.text = "".join(self.said)
+        self.said.clear()
 
     def words(self, text: str) -> None:
         if self.open and not self.open[-1].children:
-            self.open[-1].text += text
+            self.said.append(text)
 
     def entity(self, name: str, *_: object) -> NoReturn:
         raise PlacedError(

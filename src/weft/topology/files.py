@@ -11,6 +11,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -25,17 +26,21 @@ from weft.documents import (
     new_file,
     read_document,
 )
-from weft.errors import InputError
+from weft.errors import InputError, unknown_name
 from weft.quoting import brief
 from weft.topology.astra import build_astra, is_astra
 from weft.topology.builders import SUFFIXES
+from weft.topology.infragraph import infragraph_of, is_own, network_of_infragraph
 from weft.topology.labels import Wishes
 from weft.topology.machines import READERS, Machine, network_of, reader_of
+from weft.topology.machines.others import what_else
 from weft.topology.model import Topology
 from weft.topology.rates import NOMINAL
 from weft.topology.schema import WORDS, Columns, Link, Nodes, TopologyFile, build
 from weft.units import exact_bandwidth, exact_latency, exact_size
 
+FORMS = ("weft", "infragraph")
+"""Forms in which networks are written."""
 MAX_LISTED_LINKS = 1000
 """Networks with more links are written as columns: smaller, and quicker to read."""
 
@@ -79,6 +84,8 @@ def _build(document: Document, wishes: Wishes) -> Topology:
             f"says itself what its links carry; leave out --rates {wishes.rates}, which is for "
             "machines by name and files of machines"
         )
+    if is_own(document):
+        return network_of_infragraph(document.plain(), document.path.stem)
     if document.suffix == ".json":
         with suppress(msgspec.DecodeError, RecursionError):  # the quick way
             record = msgspec.json.decode(document.data, type=TopologyFile)
@@ -91,7 +98,8 @@ def _build(document: Document, wishes: Wishes) -> Topology:
     kind = plain.get("weft") if isinstance(plain, dict) else None
     if kind != "topology":
         found = "has no 'weft: topology'" if kind is None else f"says 'weft: {brief(kind)}'"
-        raise PlacedError(f"is not a topology file: it {found}", ("weft",))
+        other = what_else(document)
+        raise PlacedError(other or f"is not a topology file: it {found}", ("weft",))
     return build(convert(plain, TopologyFile, WORDS), document.path.stem)
 
 
@@ -103,11 +111,16 @@ def _foreign(document: Document) -> Topology:
     if is_astra(plain):
         return build_astra(plain)
     known = ", ".join(reader.title for reader in READERS.values())
-    raise PlacedError(f"is not a topology file: neither Weft's own nor one of these: {known}")
+    raise PlacedError(
+        what_else(document)
+        or f"is not a topology file: neither Weft's own nor one of these: {known}"
+    )
 
 
-def check_topology_file(path: str | os.PathLike[str]) -> Path:
+def check_topology_file(path: str | os.PathLike[str], form: str = FORMS[0]) -> Path:
     """Raise, before any work, if a network could not be written there; gives the path."""
+    if form not in FORMS:
+        raise unknown_name("form of a topology", form, FORMS)
     where = Path(path)
     if where.suffix.lower() not in SUFFIXES:
         raise InputError(f"{where}: a topology is written to a {', '.join(SUFFIXES)} file")
@@ -115,15 +128,31 @@ def check_topology_file(path: str | os.PathLike[str]) -> Path:
     return where
 
 
-def write_topology(topology: Topology, path: str | os.PathLike[str]) -> None:
-    """Write a network as ``.yaml``, ``.yml`` or ``.json``; the file appears whole or not at all."""
-    where = check_topology_file(path)
+def write_topology(topology: Topology, path: str | os.PathLike[str], form: str = FORMS[0]) -> None:
+    """Write a network as ``.yaml``, ``.yml`` or ``.json``; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    form
+        ``weft`` for a file of Weft's own, ``infragraph`` for InfraGraph 3.
+    """
+    where = check_topology_file(path, form)
     record = _record(topology)
-    if where.suffix.lower() == ".json":
+    if form == "infragraph":
+        data = _plain(infragraph_of(topology, record), where)
+    elif where.suffix.lower() == ".json":
         data = msgspec.json.format(msgspec.json.encode(record), indent=1 if record.links else -1)
     else:
         data = _to_yaml(record).encode()
     new_file(where, data + b"\n")
+
+
+def _plain(values: dict[str, Any], where: Path) -> bytes:
+    """Plain values as the suffix says."""
+    if where.suffix.lower() == ".json":
+        return msgspec.json.format(msgspec.json.encode(values), indent=1)
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return yaml.dump(values, Dumper=dumper, sort_keys=False).encode().rstrip(b"\n")
 
 
 def _record(topology: Topology) -> TopologyFile:

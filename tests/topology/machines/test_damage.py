@@ -167,3 +167,15 @@ def some(items: range | list[re.Match[str]], file: Path) -> list:  # type: ignor
         random.Random(file.name).sample(items, few),
         key=lambda item: item if isinstance(item, int) else item.start(),
     )
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "=", "]==(", '" ( )'])
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)
+def test_one_piece_again_and_again(file: Path, piece: str, tmp_path: Path) -> None:
+    """In the middle of the longest line: what is looked for is not looked for from each place."""
+    lines = file.read_text().splitlines(keepends=True)
+    longest = max(lines, key=len)
+    at = lines.index(longest)
+    for middle in (len(longest) // 2, longest.find("[") + 1):
+        long = longest[:middle] + piece * (30_000 // len(piece)) + longest[middle:]
+        check(tmp_path / file.name, "".join([*lines[:at], long, *lines[at + 1 :]]).encode())

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.topology.machines.test_damage import claimants, outcome
-from weft.topology import Topology
+from tests.topology.machines.test_nccl_xml import check_preset
+from weft.topology import Topology, load_topology
 
 FOLDER = os.environ.get("WEFT_SAMPLES")
 FILES = sorted(path for path in Path(FOLDER).rglob("*") if path.is_file()) if FOLDER else []
@@ -28,3 +29,10 @@ def test_read_or_refused(path: Path) -> None:
     else:
         assert "\n" not in found
         assert path.name in found
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if "dgx_a100_nccl" in path.name], ids=lambda path: path.name
+)
+def test_a_dgx_a100_is_its_preset_and_pcie(path: Path) -> None:
+    check_preset(load_topology(path), load_topology("a100:1"))

@@ -92,6 +92,8 @@ class Machine:
         What was not said or left out, one sentence each.
     doubts
         Where the file contradicts itself, and what was taken: something may be wrong there.
+    asked
+        Kinds of links whose rate is needed even where GPUs reach each other without them.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Machine:
     cables: list[Cable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    asked: frozenset[str] = frozenset()
 
     def add(self, part: Part) -> int:
         """Add a part; gives its number."""

@@ -133,7 +133,7 @@ def _without_unknown(
         return cables
     known = [cable for cable in cables if cable.rate]
     kinds = {cable.kind for cable in unknown}
-    needed = kinds & set(MAIN)
+    needed = kinds & {*MAIN, *machine.asked}
     for kind in sorted(kinds - needed, key=lambda kind: (kind == "cpu", kind != "pcie", kind)):
         if _joined(npus, [*known, *(cable for cable in unknown if cable.kind in needed)]):
             break

@@ -299,9 +299,9 @@ class _Reading:
                 self.machine.join("nvswitch", group[0], other[0], None)
         if switches:
             able = "copy and add" if adds else "only forward"
+            fewer = f", so {len(switches)} are {len(groups)}" if len(groups) < len(switches) else ""
             self.machine.notes.append(
-                f"NVSwitches that share GPUs are taken as one, so {len(switches)} are "
-                f"{len(groups)}; they are taken to {able}"
+                f"NVSwitches that share GPUs are taken as one{fewer}; they are taken to {able}"
             )
         return {switch: group[0] for group in groups for switch in group}
 

@@ -39,20 +39,20 @@ GENERATIONS = {
 """By Gbit/s of a lane on the wire, as the tool prints them."""
 ADAPTER_PORTS = 2
 """More ports has a switch only."""
-_BEGINS = re.compile(r"\]\s*==\(.*\)\s*==>")
-_HEAD = re.compile(r"(Switch|CA|Router):?\s+(?:0x([0-9a-fA-F]{1,16})\s+)?(.*?)\s*:?")
+_BEGINS = re.compile(r"\]\s*==\(.{0,200}?\)\s*==>")
+_HEAD = re.compile(r"(Switch|CA|Router):?\s++(?:0x([0-9a-fA-F]{1,16})\s++)?(.*)")
 _KINDS = {"Switch": "switch", "CA": "nic", "Router": "router"}
 _GUID = r"(?:0x([0-9a-fA-F]{1,16})\s+)?"
 _ROW = re.compile(
-    rf'{_GUID}(?:"(.*?)"\s+)?([0-9]{{1,9}})\s+([0-9]{{1,5}})\[\s*[0-9]*\s*\]\s+==(\(.*?\))==>\s*(.*)'
+    rf'{_GUID}(?:"(.*?)"\s+)?([0-9]{{1,9}})\s+([0-9]{{1,5}})\[\s*+[0-9]*\s*\]\s+==(\(.*?\))==>\s*(.*)'
 )
 _PEER = re.compile(
-    rf'{_GUID}([0-9]{{1,9}})\s+([0-9]{{1,5}})\[\s*[0-9]*\s*\]\s+"(.*)"\s*(?:\((.*?)\))?'
+    rf'{_GUID}([0-9]{{1,9}})\s+([0-9]{{1,5}})\[\s*+[0-9]*\s*\]\s+"(.*)"\s*(?:\(([^()]*)\))?'
 )
 _LINK = re.compile(
     r"\(\s*([0-9]{1,2})X\s+([0-9.]{1,12}) Gbps( \(FDR10\))?\s+(\w+)\s*/\s*(\w+)\s*\).*"
 )
-_STATE = re.compile(r"\(.*?(\w+)\s*/\s*(\w+)\s*\).*")
+_STATE = re.compile(r"\(.*?(\w{1,16})\s{0,16}/\s*(\w+)\s*\).*")
 
 
 def recognise(document: Document) -> bool:
@@ -115,7 +115,8 @@ class _Reading:
             self.port(text, line)
         elif text.startswith(tuple(_KINDS)) and (head := _HEAD.fullmatch(text)):
             kind, guid, called = head.groups()
-            self.now = self.new(_Ports(_KINDS[kind], " ".join(called.split()), line))
+            called = " ".join(called.split()).removesuffix(":").rstrip()
+            self.now = self.new(_Ports(_KINDS[kind], called, line))
             if guid:
                 self.own(self.now, small(guid), line)
         else:

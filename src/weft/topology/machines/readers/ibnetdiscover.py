@@ -18,9 +18,9 @@ _NODE = re.compile(r'(Switch|Ca|Rt)\s+[0-9]{1,5}\s+"([SHR])-([0-9a-fA-F]{1,16})"
 _LISTED = re.compile(r"(?:Switch|Ca|Router)\s+:\s+0x[0-9a-f]+ ports ")
 _EXTERNAL = r"(?:\[ext [0-9]{1,5}\])?"
 _PORT = re.compile(
-    rf"\[([0-9]{{1,5}})\]{_EXTERNAL}\s*(?:\(([0-9a-fA-F]{{1,16}})\))?"
+    rf"\[([0-9]{{1,5}})\]{_EXTERNAL}\s*+(?:\(([0-9a-fA-F]{{1,16}})\))?"
     rf'\s*"([SHR])-([0-9a-fA-F]{{1,16}})"\[([0-9]{{1,5}})\]{_EXTERNAL}'
-    r"\s*(?:\(([0-9a-fA-F]{1,16})\))?\s*(?:#(.*))?"
+    r"\s*+(?:\(([0-9a-fA-F]{1,16})\))?\s*(?:#(.*))?"
 )
 _CALLED = re.compile(r'"(.*)"')
 _RATE = re.compile(r"\s*(?:lid\s+[0-9]+)?\s*(\S*)")

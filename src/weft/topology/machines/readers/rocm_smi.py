@@ -30,7 +30,7 @@ MAX_RATE = 10**8
 """MB/s."""
 XGMI, PCIE = "XGMI", "PCIE"
 NONE = ("N/A", "NA", "UNKNOWN", "NOT_APPLICABLE", "XXXX")
-_TITLE = re.compile(r"\s*={3,}\s*(\S.{0,80}?)\s*={3,}\s*")
+_TITLE = re.compile(r"\s*={3,}+\s*([^\s=].{0,80}?)\s*={3,}+\s*")
 _GPU = re.compile(r"GPU[0-9]{1,4}")
 _NUMA = re.compile(r"\s*GPU ?\[?([0-9]{1,4})\]?\s*: \(Topology\) Numa Node:\s*(-?[0-9]{1,6})\s*")
 

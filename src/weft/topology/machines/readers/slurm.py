@@ -29,7 +29,7 @@ MAX_FILES = 100
 """That are included, whether by the file or by one that it includes."""
 MAX_BYTES = 16 << 20
 _BEGINS = re.compile(
-    r"^\s*(?:SwitchName|BlockName|BlockSizes|RingName)\s*=", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*(?:SwitchName|BlockName|BlockSizes|RingName)\s*=", re.MULTILINE | re.IGNORECASE
 )
 _PAIR = re.compile(r'\s*(\w+)\s*=\s*("[^"]*"|[^\s"]+)')
 

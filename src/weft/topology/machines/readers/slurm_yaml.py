@@ -20,7 +20,7 @@ from weft.topology.machines.tree import Place, Tree
 TITLE = "a topology.yaml of Slurm"
 KINDS = ("tree", "block", "flat", "ring", "torus3d")
 MAX_SIDE = 1 << 16
-_BEGINS = re.compile(r'^\s*(?:-\s+|\[\s*\{\s*|-\s*\{\s*)"?topology"?\s*:\s*\S', re.MULTILINE)
+_BEGINS = re.compile(r'^[ \t]*(?:-\s+|\[\s*\{\s*|-\s*\{\s*)"?topology"?\s*:\s*\S', re.MULTILINE)
 
 
 def recognise(document: Document) -> bool:
