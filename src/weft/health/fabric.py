@@ -53,7 +53,8 @@ def missing_uplinks(body: Body) -> Iterator[Finding]:
                 where = f": {', '.join(gaps)}" if gaps else ""
                 yield Finding(
                     "missing-uplink",
-                    f"{body.name(switch)} has {total} links up; most like it have {most}{where}",
+                    f"{body.name(switch)} has {total or 'no'} link{'s' * (total != 1)} up; most "
+                    f"like it have {most}{where}",
                     repair,
                 )
 
@@ -85,6 +86,28 @@ def missing_adapters(body: Body) -> Iterator[Finding]:
             + (f"; {', '.join(hosts)}" if len(hosts) > 1 else ""),
             repair,
         )
+
+
+def fewer_ways(body: Body) -> Iterator[Finding]:
+    """GPUs of no known host with fewer links to leaves, or into their box, than most."""
+    gpus = [gpu for gpu in body.machine.of_kind("gpu") if not body.parts[gpu].host]
+    for kind in ("leaf", "box"):
+        ways = {gpu: [ends for ends in body.near[gpu] if ends.kind == kind] for gpu in gpus}
+        most = usual(map(len, ways.values()))
+        here = {end: len(body.to_kind(end, "gpu")) for end in body.machine.of_kind(kind)}
+        full = usual(here.values())
+        for gpu, own in ways.items():
+            if most is None or len(own) >= most:
+                continue
+            gaps = [end for end, number in here.items() if full and number < full]
+            near = next((body.links[one[0]] for one in ways.values() if one), None)
+            lost = Ends(kind, gpu, gaps[0]) if len(gaps) == most - len(own) == 1 else None
+            yield Finding(
+                "fewer-links",
+                f"{body.name(gpu)} has {len(own) or 'no'} link{'s' * (len(own) != 1)} to "
+                f"{'leaves' if kind == 'leaf' else 'the switch of a box'}; most have {most}",
+                {lost: near, lost.back: near} if lost and near else {},
+            )
 
 
 def crossed_rails(body: Body) -> Iterator[Finding]:
@@ -218,24 +241,29 @@ Plugged = dict[str, dict[str, list[int]]]
 
 
 def _plugged(body: Body) -> Plugged:
-    """By host and adapter, the switches of the fabric it hangs on."""
+    """By host and adapter, the switches of the fabric it hangs on.
+
+    A network has no adapters that only pass on: there what they hang on in their host leads to the
+    fabric, by a link for each of them.
+    """
     found: Plugged = {body.parts[end].host: {} for end in body.machine.of_kind("gpu", "host")}
     fabric = {tier_name(level) for level in range(1, 10)} | {"switch"}
-    for nic in body.machine.of_kind("nic"):
-        leaves, host = body.to_kind(nic, *fabric), body.parts[nic].host
-        if leaves and host in found:  # others manage the fabric
-            found[host][body.parts[nic].name] = leaves
+    for number, part in enumerate(body.parts):
+        if part.host not in found or not part.host or part.kind == "host":
+            continue  # others manage the fabric
+        leaves = body.to_kind(number, *fabric)
+        if part.kind == "nic" and leaves:
+            found[part.host][part.name] = leaves
+        elif leaves:
+            names = [part.name, *(f"{part.name}+{i}" for i in range(1, len(leaves)))]
+            found[part.host] |= {name: [leaf] for name, leaf in zip(names, leaves, strict=True)}
     return found if any(found.values()) else {}
 
 
 def _plug(body: Body, host: str, lost: Iterable[str], plugged: Plugged) -> dict[Ends, Speed]:
     """The cables of adapters that a host should have in the fabric."""
     repair: dict[Ends, Speed] = {}
-    own = {
-        body.parts[nic].name: nic
-        for nic in body.machine.of_kind("nic", "host")
-        if body.parts[nic].host == host
-    }
+    own = {part.name: i for i, part in enumerate(body.parts) if part.host == host}
     mine = {leaf for leaves in plugged[host].values() for leaf in leaves}
     for name in lost:
         # The leaf where its neighbours have theirs; else that of the rail with most ports left.
@@ -244,13 +272,11 @@ def _plug(body: Body, host: str, lost: Iterable[str], plugged: Plugged) -> dict[
             rail.update(adapters.get(name, ()))
             if mine & {leaf for leaves in adapters.values() for leaf in leaves}:
                 near.update(adapters.get(name, ()))
-        nic = own.get(name, own.get(host))
+        nic = own.get(name, own.get(name.rpartition("+")[0], own.get(host)))
         if nic is None or not rail:
             continue
         leaf = max(near, key=near.__getitem__) if near else min(rail, key=rail.__getitem__)
-        speed = usual(
-            body.links[ends] for ends in body.near[leaf] if body.parts[ends.dst].kind == "nic"
-        )
+        speed = usual(body.links[ends] for ends in body.near[leaf] if body.parts[ends.dst].host)
         if speed:
             ends = Ends("leaf", nic, leaf)
             repair |= {ends: speed, ends.back: speed}
