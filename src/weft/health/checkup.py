@@ -15,11 +15,11 @@ from weft.quoting import counted
 from weft.topology import Topology, load_topology
 from weft.topology.files import read_machine
 from weft.topology.labels import Wishes
-from weft.topology.load import is_path, parse_wishes
+from weft.topology.load import is_path, parse_wishes, wishes_by_kind
 from weft.topology.machines import Cable, Machine, network_of
 from weft.topology.machines.machine import ENDPOINTS
 from weft.topology.machines.networks import machine_of
-from weft.topology.rates import Rate
+from weft.topology.rates import NOMINAL, Rate
 
 COLLECTIVES = ("all-reduce", "all-to-all")
 SIZE = "1GiB"
@@ -46,6 +46,12 @@ RULES: tuple[Rule, ...] = (
     fabric.oversubscribed,
 )
 """In this order where the cost is the same."""
+
+
+FAILURES = ("without_links", "without_npus", "without_switches", "degraded_links")
+"""What `load_topology` takes of them."""
+MEANT: tuple[Rule, ...] = (fabric.oversubscribed,)
+"""What may cost something even where nothing is broken."""
 
 
 @dataclass(frozen=True)
@@ -107,33 +113,40 @@ class Checkup:
 def check(spec_or_path: str | os.PathLike[str], **said: Any) -> Checkup:
     """Check a network by spec or by file; `said` is what `load_topology` takes.
 
-    The file of a machine is looked at whole, with adapters that lead nowhere too.
+    The file of a machine is looked at whole, with adapters that lead nowhere too. Where failures
+    are known, they are what is wrong.
     """
+    kept = {name: value for name, value in said.items() if name not in FAILURES or not value}
+    if kept.keys() != said.keys():
+        whole = load_topology(spec_or_path, **kept)
+        return _check_failures(load_topology(spec_or_path, **said), whole)
+    if not is_path(spec_or_path):  # by name, all is as it is meant to be
+        return check_topology(load_topology(spec_or_path, **said), rules=MEANT)
     wishes, *_ = parse_wishes(said.get("bandwidth"), said.get("latency"), said.get("nvlink"))
-    failed = any(value for name, value in said.items() if "without" in name or "degraded" in name)
-    machine = read_machine(spec_or_path, wishes) if is_path(spec_or_path) and not failed else None
+    machine = read_machine(spec_or_path, wishes)
     if machine is None:
         return check_topology(load_topology(spec_or_path, **said))
-    return check_machine(machine, wishes)
+    words = {name: said.get(name) for name in ("bandwidth", "latency", "nvlink")}
+    return check_machine(machine, wishes_by_kind(**words, rates=said.get("rates", NOMINAL)))
 
 
-def check_topology(topology: Topology) -> Checkup:
+def check_topology(topology: Topology, rules: Sequence[Rule] | None = None) -> Checkup:
     """Check a network that is not the file of a machine.
 
     Where all NPUs are alike, none is held against the others. Where failures are known, they are
     what is wrong.
     """
-    machine = machine_of(topology)
     if topology.whole is not None:
-        return _check(machine, _failures(machine, machine_of(topology.whole)), Wishes())
-    alike = topology.symmetry.transitive
-    rules = (fabric.oversubscribed,) if alike else RULES
-    return check_machine(machine, rules=rules)
+        return _check_failures(topology, topology.whole)
+    if rules is None:
+        rules = MEANT if topology.symmetry.transitive else RULES
+    return check_machine(machine_of(topology), rules=rules)
 
 
-def _failures(machine: Machine, whole: Machine) -> list[Finding]:
+def _check_failures(topology: Topology, whole: Topology) -> Checkup:
     """What a network lacks of what it was."""
-    body, before = Body(machine), Body(whole)
+    machine = machine_of(topology)
+    body, before = Body(machine), Body(machine_of(whole))
     found = []
     for ends, speed in before.links.items():
         now = body.links.get(ends, Speed(0, 0))
@@ -143,7 +156,7 @@ def _failures(machine: Machine, whole: Machine) -> list[Finding]:
             found.append(
                 Finding("failed", f"{text}; it was {speed.words(ends.kind)}", {ends: speed})
             )
-    return found
+    return _check(machine, found, Wishes())
 
 
 def check_machine(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.health.finding import Body, Ends, Finding, Repair, Speed, usual
+from weft.health.finding import Body, Ends, Finding, Repair, Speed, meant_so, usual
 from weft.topology.machines.rails import rails_of
 from weft.topology.machines.tiers import tier_name
 from weft.units import format_bandwidth
@@ -26,6 +26,9 @@ def slower_links(body: Body) -> Iterator[Finding]:
     for siblings in groups.values():
         each = {ends: _each(body.links[ends]) for ends in siblings}
         like = usual(each.values(), tie=True) if len(siblings) > 1 else None
+        lower = sum(rate < like for rate in each.values()) if like else 0
+        if siblings[0].kind == "link" and meant_so(lower, len(siblings)):
+            continue  # between NPUs, such as rings of two speeds
         for ends, rate in each.items():
             if like and rate < like:
                 count = body.links[ends].count
@@ -35,8 +38,15 @@ def slower_links(body: Body) -> Iterator[Finding]:
                     "slower-link",
                     f"the link of {body.name(ends.src)} and {body.name(ends.dst)} has {says}; most "
                     f"like it have {format_bandwidth(like)}",
-                    {ends: speed, ends.back: speed},
+                    {ends: speed, ends.back: speed} | _to_host(body, ends, speed),
                 )
+
+
+def _to_host(body: Body, ends: Ends, speed: Speed) -> Repair:
+    """The cables between an adapter and what stands for its host: as fast as its port."""
+    nics = [end for end in ends[1:] if body.parts[end].kind == "nic"]
+    inner = [one for nic in nics for one in body.near[nic] if one.kind == "host"]
+    return {one: speed for way in inner for one in (way, way.back)}
 
 
 def missing_uplinks(body: Body) -> Iterator[Finding]:
@@ -95,11 +105,11 @@ def fewer_ways(body: Body) -> Iterator[Finding]:
         ways = {gpu: [ends for ends in body.near[gpu] if ends.kind == kind] for gpu in gpus}
         most = usual(map(len, ways.values()))
         here = {end: len(body.to_kind(end, "gpu")) for end in body.machine.of_kind(kind)}
-        full = usual(here.values())
+        rare = Counter(here.values())
+        gaps = [end for end, number in here.items() if rare[number] == 1 and number + 1 in rare]
         for gpu, own in ways.items():
             if most is None or len(own) >= most:
                 continue
-            gaps = [end for end, number in here.items() if full and number < full]
             near = next((body.links[one[0]] for one in ways.values() if one), None)
             lost = Ends(kind, gpu, gaps[0]) if len(gaps) == most - len(own) == 1 else None
             yield Finding(

@@ -96,7 +96,7 @@ def missing_pairs(body: Body) -> Iterator[Finding]:
             if like is None or len(joined) == full or len(joined) < _NEARLY * full:
                 continue
             degree = {gpu: sum(gpu in pair for pair in joined) for gpu in gpus}
-            most = usual(degree.values()) or 0  # if all have as few, it is meant so
+            most = usual(degree.values(), tie=True) or 0  # if all have as few, it is meant so
             for i, a in enumerate(gpus):
                 for b in gpus[i + 1 :]:
                     if frozenset((a, b)) not in joined and max(degree[a], degree[b]) < most:

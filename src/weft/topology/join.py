@@ -12,7 +12,7 @@ from weft.errors import InputError
 from weft.quoting import quoted
 from weft.topology.files import read_machine
 from weft.topology.labels import Wishes
-from weft.topology.load import is_path, load_topology, parse_wishes
+from weft.topology.load import is_path, load_topology, wishes_by_kind
 from weft.topology.machines import Machine, network_of
 from weft.topology.machines.join import Joined, join, ports_of
 from weft.topology.machines.matching import HostFile
@@ -95,13 +95,7 @@ def join_files(
     nvlink, bandwidth, latency, rates
         What the files do not say, as in `load_topology`; rates and times by kind of link.
     """
-    wishes, plain_rate, plain_time = parse_wishes(bandwidth, latency, nvlink, rates)
-    for what, plain, example in (
-        ("bandwidth", plain_rate, "leaf=50GB/s"),
-        ("latency", plain_time, "leaf=1us"),
-    ):
-        if plain is not None:
-            raise InputError(f"{what} {quoted(plain)} is for all links; say of which: {example}")
+    wishes = wishes_by_kind(bandwidth, latency, nvlink, rates)
     if count is not None and count < 1:
         raise InputError(f"a cluster of {count} hosts is none; expected 1 or more")
     files = [_host(host, wishes) for host in hosts]
