@@ -95,7 +95,7 @@ def test_unlike_hosts_of_any_kind(network: Topology, size: int, cost: CostModel)
 
 def test_adapters_carry_what_their_rate_allows() -> None:
     """Hosts that lack an adapter own less: all adapters are busy for as long."""
-    hosts = [*even(8), Host(8, ((0, 3, 50), (1, 3, 50), (2, 2, 50))), Host(8, ((3, 8, 100),))]
+    hosts = [*even(8), Host(8, ((0, 3, 50), (1, 3, 50), (2, 2, 50))), Host(8, ((3, 8, 200),))]
     network = cluster(hosts, 4)
     result = weft.synthesize(network, "all-reduce", "256MiB", method="shares")
     check(result)

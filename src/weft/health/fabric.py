@@ -131,7 +131,9 @@ def crossed_rails(body: Body) -> Iterator[Finding]:
 
 
 def oversubscribed(body: Body) -> Iterator[Finding]:
-    """Levels whose switches have less bandwidth up than down."""
+    """Levels whose switches have less bandwidth up, or aside, than down to what computes."""
+    hosts = {body.parts[end].host for end in body.machine.of_kind("gpu", "host")}
+    others = {nic for nic in body.machine.of_kind("nic") if body.parts[nic].host not in hosts}
     for lower, upper in _tiers(body):
         repair: dict[Ends, Speed] = {}
         worst, where, number = 1.0, -1, 0
@@ -140,9 +142,15 @@ def oversubscribed(body: Body) -> Iterator[Finding]:
             down = sum(
                 body.links[ends].rate
                 for ends in body.near[switch]
-                if ends not in up and body.parts[ends.dst].kind not in (lower,)
+                if ends not in up and body.parts[ends.dst].kind != lower and ends.dst not in others
             )
             rate = sum(body.links[ends].rate for ends in up)
+            # A spine between two leaves only is a link of a network: aside, to the other leaf.
+            down -= sum(
+                body.links[ends].rate
+                for ends in body.near[switch]
+                if body.parts[ends.dst].kind == lower
+            )
             if not rate or down <= rate * 1.001:
                 continue
             number += 1
