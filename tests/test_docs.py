@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import weft
+from tests.topology.machines.hosts import dgx, railed
 
 DOCS = Path(__file__).parent.parent / "docs"
 DATA = Path(__file__).parent / "data"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-EXACT = ("cluster-files.md", "fabric-files.md", "infragraph.md")
+EXACT = ("cluster-files.md", "clusters.md", "fabric-files.md", "infragraph.md")
 """Pages that show no figures of planners: what commands print is compared."""
 
 
@@ -51,6 +52,7 @@ def run_python(args: list[str], folder: Path) -> str:
         "baselines.md",
         "changing-networks.md",
         "cluster-files.md",
+        "clusters.md",
         "compare.md",
         "extending.md",
         "fabric-files.md",
@@ -124,6 +126,8 @@ def test_what_the_readme_shows_is_what_is_printed(
 )
 def test_commands_of_the_readme(block: str, tmp_path: Path) -> None:
     (tmp_path / "groups.yaml").write_text(GROUPS)
+    (tmp_path / "nccl-topo.xml").write_text(dgx())
+    (tmp_path / "ibnetdiscover.txt").write_text(railed(["gpu1", "gpu2", "gpu3"], ups=2).text)
     shutil.copy(DATA / "msccl" / "ar_ring_8.xml", tmp_path / "allreduce.xml")
     shutil.copytree(DATA / "astra" / "ag_ring_8", tmp_path / "ring")
     for line in block.splitlines():

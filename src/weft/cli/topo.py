@@ -83,7 +83,8 @@ def show(network: NetworkOptions, output: str | None, form: str, as_json: bool) 
 )
 @option(
     "--adapters OLD=NEW[,...]",
-    "What adapters are called in the fabric, and in the hosts' files: HCA-1=mlx5_0,HCA-2=mlx5_1.",
+    "What adapters are called in the fabric, and in the hosts' files: HCA-1=mlx5_0,HCA-2=mlx5_1. "
+    "For a fabric that is a spec: those of each host that hang on it, in order: mlx5_0,mlx5_1.",
 )
 @file_options
 @option("-o, --output FILE", "Write the network as .yaml or .json.")

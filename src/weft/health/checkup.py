@@ -11,27 +11,32 @@ from weft.api import bound
 from weft.errors import InputError, WeftError
 from weft.health import fabric, hosts
 from weft.health.finding import Body, Finding, Repair, Speed
+from weft.quoting import counted
 from weft.topology import Topology, load_topology
 from weft.topology.files import read_machine
 from weft.topology.labels import Wishes
-from weft.topology.load import is_path, parse_wishes
+from weft.topology.load import is_path, parse_wishes, wishes_by_kind
 from weft.topology.machines import Cable, Machine, network_of
+from weft.topology.machines.machine import ENDPOINTS
 from weft.topology.machines.networks import machine_of
-from weft.topology.rates import Rate
+from weft.topology.rates import NOMINAL, Rate
 
 COLLECTIVES = ("all-reduce", "all-to-all")
 SIZE = "1GiB"
 """So large that bandwidth decides."""
-MOST_WEIGHED = 12
-"""Findings whose own cost is worked out; all others share in the sum."""
+MOST_WEIGHED, MANY = 12, 256
+"""Findings whose own cost is worked out; all others share in the sum. Among more NPUs it is fewer,
+as each takes longer."""
 
 Rule = Callable[[Body], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (
     fabric.islands,
     hosts.fewer_links,
+    hosts.fewer_gpus,
     hosts.missing_pairs,
     hosts.one_sided,
     fabric.missing_adapters,
+    fabric.fewer_ways,
     fabric.missing_uplinks,
     fabric.slower_links,
     fabric.crossed_rails,
@@ -43,6 +48,12 @@ RULES: tuple[Rule, ...] = (
 """In this order where the cost is the same."""
 
 
+FAILURES = ("without_links", "without_npus", "without_switches", "degraded_links")
+"""What `load_topology` takes of them."""
+MEANT: tuple[Rule, ...] = (fabric.oversubscribed,)
+"""What may cost something even where nothing is broken."""
+
+
 @dataclass(frozen=True)
 class Checkup:
     """What `check_machine` finds.
@@ -51,6 +62,8 @@ class Checkup:
     ----------
     name
         Of the network.
+    npus
+        How many it has.
     findings
         The worst first.
     losses
@@ -61,6 +74,7 @@ class Checkup:
     """
 
     name: str
+    npus: int
     findings: tuple[Finding, ...]
     losses: dict[str, float | None]
     notes: tuple[str, ...]
@@ -71,15 +85,14 @@ class Checkup:
 
     def lines(self) -> list[str]:
         """The same for people, a line each."""
+        name = f"{self.name}, {counted({'NPU': self.npus})}"
         if self:
-            lines = [f"{self.name}: nothing looks wrong"]
+            lines = [f"{name}: nothing looks wrong"]
         else:
             number = len(self.findings)
-            lines = [
-                f"{self.name}: {number} thing{'s' * (number > 1)} look{'s' * (number == 1)} wrong"
-            ]
+            lines = [f"{name}: {number} thing{'s' * (number > 1)} look{'s' * (number == 1)} wrong"]
             lines += [f"  {one.text}{_cost(one.losses)}" for one in self.findings]
-            if number > 1:
+            if number > 1 and _cost(self.losses):
                 lines.append(f"  all together{_cost(self.losses)}")
         return lines + [f"note: {note}" for note in self.notes]
 
@@ -87,6 +100,7 @@ class Checkup:
         """What ``weft topo check --json`` prints."""
         return {
             "topology": self.name,
+            "npus": self.npus,
             "healthy": bool(self),
             "findings": [
                 {"rule": one.rule, "text": one.text, "losses": one.losses} for one in self.findings
@@ -99,33 +113,40 @@ class Checkup:
 def check(spec_or_path: str | os.PathLike[str], **said: Any) -> Checkup:
     """Check a network by spec or by file; `said` is what `load_topology` takes.
 
-    The file of a machine is looked at whole, with adapters that lead nowhere too.
+    The file of a machine is looked at whole, with adapters that lead nowhere too. Where failures
+    are known, they are what is wrong.
     """
+    kept = {name: value for name, value in said.items() if name not in FAILURES or not value}
+    if kept.keys() != said.keys():
+        whole = load_topology(spec_or_path, **kept)
+        return _check_failures(load_topology(spec_or_path, **said), whole)
+    if not is_path(spec_or_path):  # by name, all is as it is meant to be
+        return check_topology(load_topology(spec_or_path, **said), rules=MEANT)
     wishes, *_ = parse_wishes(said.get("bandwidth"), said.get("latency"), said.get("nvlink"))
-    failed = any(value for name, value in said.items() if "without" in name or "degraded" in name)
-    machine = read_machine(spec_or_path, wishes) if is_path(spec_or_path) and not failed else None
+    machine = read_machine(spec_or_path, wishes)
     if machine is None:
         return check_topology(load_topology(spec_or_path, **said))
-    return check_machine(machine, wishes)
+    words = {name: said.get(name) for name in ("bandwidth", "latency", "nvlink")}
+    return check_machine(machine, wishes_by_kind(**words, rates=said.get("rates", NOMINAL)))
 
 
-def check_topology(topology: Topology) -> Checkup:
+def check_topology(topology: Topology, rules: Sequence[Rule] | None = None) -> Checkup:
     """Check a network that is not the file of a machine.
 
     Where all NPUs are alike, none is held against the others. Where failures are known, they are
     what is wrong.
     """
-    machine = machine_of(topology)
     if topology.whole is not None:
-        return _check(machine, _failures(machine, machine_of(topology.whole)), Wishes())
-    alike = topology.symmetry.transitive
-    rules = (fabric.oversubscribed,) if alike else RULES
-    return check_machine(machine, rules=rules)
+        return _check_failures(topology, topology.whole)
+    if rules is None:
+        rules = MEANT if topology.symmetry.transitive else RULES
+    return check_machine(machine_of(topology), rules=rules)
 
 
-def _failures(machine: Machine, whole: Machine) -> list[Finding]:
+def _check_failures(topology: Topology, whole: Topology) -> Checkup:
     """What a network lacks of what it was."""
-    body, before = Body(machine), Body(whole)
+    machine = machine_of(topology)
+    body, before = Body(machine), Body(machine_of(whole))
     found = []
     for ends, speed in before.links.items():
         now = body.links.get(ends, Speed(0, 0))
@@ -135,7 +156,7 @@ def _failures(machine: Machine, whole: Machine) -> list[Finding]:
             found.append(
                 Finding("failed", f"{text}; it was {speed.words(ends.kind)}", {ends: speed})
             )
-    return found
+    return _check(machine, found, Wishes())
 
 
 def check_machine(
@@ -157,26 +178,38 @@ def check_machine(
 def _check(machine: Machine, found: list[Finding], wishes: Wishes) -> Checkup:
     """Weigh what was found."""
     notes = list(machine.notes)
-    losses: dict[str, float | None] = dict.fromkeys(COLLECTIVES)
-    repairs = [one.repair for one in found if one.repair]
+    npus = len(machine.of_kind(ENDPOINTS[0]) or machine.of_kind(ENDPOINTS[1]))
+    losses: dict[str, float | None] = dict.fromkeys(COLLECTIVES, None if found else 0.0)
     try:
-        healthy = _times(_repaired(machine, repairs), wishes) if found else {}
-        losses = dict.fromkeys(COLLECTIVES, 0.0)
-        if found:
-            losses = _losses(_times(machine, wishes), healthy)
-        weighed = [one for one in found if one.repair][:MOST_WEIGHED]
-        for one in weighed:
-            others = [repair for repair in repairs if repair is not one.repair]
-            alone = _repaired(machine, others) if others else machine
-            one.losses = _losses(_times(alone, wishes), healthy)
-        if len(weighed) < len(repairs):
-            notes.append(
-                f"the cost of {len(weighed)} of {len(found)} findings was worked out one by one"
-            )
+        if any(one.repair for one in found):
+            losses = _weighed(machine, [one for one in found if one.repair], wishes, npus, notes)
     except InputError as error:
         notes.append(f"what it costs is not known: {error}")
     found.sort(key=lambda one: -one.worst)
-    return Checkup(machine.name, tuple(found), losses, tuple(notes))
+    return Checkup(machine.name, npus, tuple(found), losses, tuple(notes))
+
+
+def _weighed(
+    machine: Machine, found: list[Finding], wishes: Wishes, npus: int, notes: list[str]
+) -> dict[str, float | None]:
+    """What all of them cost together; says in each what it costs alone."""
+    repairs = [one.repair for one in found]
+    healthy = _times(_repaired(machine, repairs), wishes)
+    losses = _losses(_times(machine, wishes), healthy)
+    if not any(losses.values()):  # nor does any of them
+        for one in found:
+            one.losses = dict(losses)
+        return losses
+    weighed = found[: max(1, MOST_WEIGHED * MANY // max(npus, MANY))]
+    for one in weighed:
+        others = [repair for repair in repairs if repair is not one.repair]
+        alone = _repaired(machine, others) if others else machine
+        one.losses = _losses(_times(alone, wishes), healthy)
+    if len(weighed) < len(found):
+        notes.append(
+            f"the cost of {len(weighed)} of {len(found)} findings was worked out one by one"
+        )
+    return losses
 
 
 def _distinct(findings: Iterable[Finding]) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.health.finding import Body, Ends, Finding, Repair, Speed, usual
+from weft.health.finding import Body, Ends, Finding, Repair, Speed, meant_so, usual
 from weft.topology.machines.rails import rails_of
 from weft.topology.machines.tiers import tier_name
 from weft.units import format_bandwidth
@@ -26,6 +26,9 @@ def slower_links(body: Body) -> Iterator[Finding]:
     for siblings in groups.values():
         each = {ends: _each(body.links[ends]) for ends in siblings}
         like = usual(each.values(), tie=True) if len(siblings) > 1 else None
+        lower = sum(rate < like for rate in each.values()) if like else 0
+        if siblings[0].kind == "link" and meant_so(lower, len(siblings)):
+            continue  # between NPUs, such as rings of two speeds
         for ends, rate in each.items():
             if like and rate < like:
                 count = body.links[ends].count
@@ -35,8 +38,15 @@ def slower_links(body: Body) -> Iterator[Finding]:
                     "slower-link",
                     f"the link of {body.name(ends.src)} and {body.name(ends.dst)} has {says}; most "
                     f"like it have {format_bandwidth(like)}",
-                    {ends: speed, ends.back: speed},
+                    {ends: speed, ends.back: speed} | _to_host(body, ends, speed),
                 )
+
+
+def _to_host(body: Body, ends: Ends, speed: Speed) -> Repair:
+    """The cables between an adapter and what stands for its host: as fast as its port."""
+    nics = [end for end in ends[1:] if body.parts[end].kind == "nic"]
+    inner = [one for nic in nics for one in body.near[nic] if one.kind == "host"]
+    return {one: speed for way in inner for one in (way, way.back)}
 
 
 def missing_uplinks(body: Body) -> Iterator[Finding]:
@@ -53,7 +63,8 @@ def missing_uplinks(body: Body) -> Iterator[Finding]:
                 where = f": {', '.join(gaps)}" if gaps else ""
                 yield Finding(
                     "missing-uplink",
-                    f"{body.name(switch)} has {total} links up; most like it have {most}{where}",
+                    f"{body.name(switch)} has {total or 'no'} link{'s' * (total != 1)} up; most "
+                    f"like it have {most}{where}",
                     repair,
                 )
 
@@ -87,6 +98,28 @@ def missing_adapters(body: Body) -> Iterator[Finding]:
         )
 
 
+def fewer_ways(body: Body) -> Iterator[Finding]:
+    """GPUs of no known host with fewer links to leaves, or into their box, than most."""
+    gpus = [gpu for gpu in body.machine.of_kind("gpu") if not body.parts[gpu].host]
+    for kind in ("leaf", "box"):
+        ways = {gpu: [ends for ends in body.near[gpu] if ends.kind == kind] for gpu in gpus}
+        most = usual(map(len, ways.values()))
+        here = {end: len(body.to_kind(end, "gpu")) for end in body.machine.of_kind(kind)}
+        rare = Counter(here.values())
+        gaps = [end for end, number in here.items() if rare[number] == 1 and number + 1 in rare]
+        for gpu, own in ways.items():
+            if most is None or len(own) >= most:
+                continue
+            near = next((body.links[one[0]] for one in ways.values() if one), None)
+            lost = Ends(kind, gpu, gaps[0]) if len(gaps) == most - len(own) == 1 else None
+            yield Finding(
+                "fewer-links",
+                f"{body.name(gpu)} has {len(own) or 'no'} link{'s' * (len(own) != 1)} to "
+                f"{'leaves' if kind == 'leaf' else 'the switch of a box'}; most have {most}",
+                {lost: near, lost.back: near} if lost and near else {},
+            )
+
+
 def crossed_rails(body: Body) -> Iterator[Finding]:
     """Adapters on a leaf of another rail, where leaves are of one rail each."""
     for stray in rails_of(_plugged(body))[1]:
@@ -98,7 +131,9 @@ def crossed_rails(body: Body) -> Iterator[Finding]:
 
 
 def oversubscribed(body: Body) -> Iterator[Finding]:
-    """Levels whose switches have less bandwidth up than down."""
+    """Levels whose switches have less bandwidth up, or aside, than down to what computes."""
+    hosts = {body.parts[end].host for end in body.machine.of_kind("gpu", "host")}
+    others = {nic for nic in body.machine.of_kind("nic") if body.parts[nic].host not in hosts}
     for lower, upper in _tiers(body):
         repair: dict[Ends, Speed] = {}
         worst, where, number = 1.0, -1, 0
@@ -107,9 +142,15 @@ def oversubscribed(body: Body) -> Iterator[Finding]:
             down = sum(
                 body.links[ends].rate
                 for ends in body.near[switch]
-                if ends not in up and body.parts[ends.dst].kind not in (lower,)
+                if ends not in up and body.parts[ends.dst].kind != lower and ends.dst not in others
             )
             rate = sum(body.links[ends].rate for ends in up)
+            # A spine between two leaves only is a link of a network: aside, to the other leaf.
+            down -= sum(
+                body.links[ends].rate
+                for ends in body.near[switch]
+                if body.parts[ends.dst].kind == lower
+            )
             if not rate or down <= rate * 1.001:
                 continue
             number += 1
@@ -218,24 +259,29 @@ Plugged = dict[str, dict[str, list[int]]]
 
 
 def _plugged(body: Body) -> Plugged:
-    """By host and adapter, the switches of the fabric it hangs on."""
+    """By host and adapter, the switches of the fabric it hangs on.
+
+    A network has no adapters that only pass on: there what they hang on in their host leads to the
+    fabric, by a link for each of them.
+    """
     found: Plugged = {body.parts[end].host: {} for end in body.machine.of_kind("gpu", "host")}
     fabric = {tier_name(level) for level in range(1, 10)} | {"switch"}
-    for nic in body.machine.of_kind("nic"):
-        leaves, host = body.to_kind(nic, *fabric), body.parts[nic].host
-        if leaves and host in found:  # others manage the fabric
-            found[host][body.parts[nic].name] = leaves
+    for number, part in enumerate(body.parts):
+        if part.host not in found or not part.host or part.kind == "host":
+            continue  # others manage the fabric
+        leaves = body.to_kind(number, *fabric)
+        if part.kind == "nic" and leaves:
+            found[part.host][part.name] = leaves
+        elif leaves:
+            names = [part.name, *(f"{part.name}+{i}" for i in range(1, len(leaves)))]
+            found[part.host] |= {name: [leaf] for name, leaf in zip(names, leaves, strict=True)}
     return found if any(found.values()) else {}
 
 
 def _plug(body: Body, host: str, lost: Iterable[str], plugged: Plugged) -> dict[Ends, Speed]:
     """The cables of adapters that a host should have in the fabric."""
     repair: dict[Ends, Speed] = {}
-    own = {
-        body.parts[nic].name: nic
-        for nic in body.machine.of_kind("nic", "host")
-        if body.parts[nic].host == host
-    }
+    own = {part.name: i for i, part in enumerate(body.parts) if part.host == host}
     mine = {leaf for leaves in plugged[host].values() for leaf in leaves}
     for name in lost:
         # The leaf where its neighbours have theirs; else that of the rail with most ports left.
@@ -244,13 +290,11 @@ def _plug(body: Body, host: str, lost: Iterable[str], plugged: Plugged) -> dict[
             rail.update(adapters.get(name, ()))
             if mine & {leaf for leaves in adapters.values() for leaf in leaves}:
                 near.update(adapters.get(name, ()))
-        nic = own.get(name, own.get(host))
+        nic = own.get(name, own.get(name.rpartition("+")[0], own.get(host)))
         if nic is None or not rail:
             continue
         leaf = max(near, key=near.__getitem__) if near else min(rail, key=rail.__getitem__)
-        speed = usual(
-            body.links[ends] for ends in body.near[leaf] if body.parts[ends.dst].kind == "nic"
-        )
+        speed = usual(body.links[ends] for ends in body.near[leaf] if body.parts[ends.dst].host)
         if speed:
             ends = Ends("leaf", nic, leaf)
             repair |= {ends: speed, ends.back: speed}

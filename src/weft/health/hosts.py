@@ -67,6 +67,18 @@ def fewer_links(body: Body) -> Iterator[Finding]:
                 )
 
 
+def fewer_gpus(body: Body) -> Iterator[Finding]:
+    """Hosts with fewer GPUs than most, or than the other one."""
+    number = {host: len(gpus) for host, gpus in body.hosts("gpu")}
+    like = usual(number.values(), tie=True) if len(number) > 1 else None
+    fewer = {host: gpus for host, gpus in number.items() if like and gpus < like}
+    for host, gpus in fewer.items() if not meant_so(len(fewer), len(number)) else ():
+        others = the_others(sum(gpus == like for gpus in number.values()), "host")
+        yield Finding(
+            "fewer-gpus", f"host {host} has {gpus} GPU{'s' * (gpus > 1)}; {others} {like} each"
+        )
+
+
 def missing_pairs(body: Body) -> Iterator[Finding]:
     """Pairs of GPUs without a link, in what is nearly a full mesh."""
     for _, gpus in _domains(body):
@@ -84,7 +96,7 @@ def missing_pairs(body: Body) -> Iterator[Finding]:
             if like is None or len(joined) == full or len(joined) < _NEARLY * full:
                 continue
             degree = {gpu: sum(gpu in pair for pair in joined) for gpu in gpus}
-            most = usual(degree.values()) or 0  # if all have as few, it is meant so
+            most = usual(degree.values(), tie=True) or 0  # if all have as few, it is meant so
             for i, a in enumerate(gpus):
                 for b in gpus[i + 1 :]:
                     if frozenset((a, b)) not in joined and max(degree[a], degree[b]) < most:

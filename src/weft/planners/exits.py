@@ -27,7 +27,7 @@ class Exits:
     Attributes
     ----------
     box, rate, port
-        Of each exit: its box, B/s, and the switch outside.
+        Of each exit, box by box: its box, B/s, and the switch outside.
     npus
         The NPUs of the box that are nearest to it.
     out
@@ -57,6 +57,7 @@ class Exits:
         inside = nodes_of_parts(topology, part)
         src, dst = topology.src.astype(np.int64), topology.dst.astype(np.int64)
         leaving = np.flatnonzero((inside[src] >= 0) & (inside[src] != inside[dst]))
+        leaving = leaving[np.argsort(inside[src[leaving]], kind="stable")]
         if (inside[dst[leaving]] >= 0).any():
             return None
         box = inside[src[leaving]]
@@ -76,6 +77,11 @@ class Exits:
 
     def __len__(self) -> int:
         return len(self.box)
+
+    @property
+    def shared(self) -> bool:
+        """Whether some begin at a switch, such as that of PCIe, rather than at an NPU."""
+        return any(len(way) > 1 for way in self.out.values())
 
     def back(self, links: Links) -> Links:
         """The same way the other way round."""

@@ -12,9 +12,10 @@ from weft.errors import InputError
 from weft.quoting import quoted
 from weft.topology.files import read_machine
 from weft.topology.labels import Wishes
-from weft.topology.load import is_path, load_topology, parse_wishes
+from weft.topology.load import is_path, load_topology, wishes_by_kind
 from weft.topology.machines import Machine, network_of
-from weft.topology.machines.join import HostFile, Joined, join, ports_of
+from weft.topology.machines.join import Joined, join, ports_of
+from weft.topology.machines.matching import HostFile
 from weft.topology.model import Topology
 
 
@@ -68,7 +69,7 @@ def join_files(
     name: str = "cluster",
     count: int | None = None,
     rails: bool = False,
-    adapters: str | Mapping[str, str] | None = None,
+    adapters: str | Mapping[str, str] | Sequence[str] | None = None,
     nvlink: str | None = None,
     bandwidth: str | None = None,
     latency: str | None = None,
@@ -89,22 +90,17 @@ def join_files(
         Whether the ports of a fabric without names go to the first adapter of each host, then to
         the second of each; not to all of a host, then to those of the next.
     adapters
-        What adapters are called in the fabric and in the files: ``HCA-1=mlx5_0,HCA-2=mlx5_1``.
+        What adapters are called in the fabric and in the files: ``HCA-1=mlx5_0,HCA-2=mlx5_1``. For
+        a fabric without names, those that hang on it, in order: ``mlx5_0,mlx5_1``.
     nvlink, bandwidth, latency, rates
         What the files do not say, as in `load_topology`; rates and times by kind of link.
     """
-    wishes, plain_rate, plain_time = parse_wishes(bandwidth, latency, nvlink, rates)
-    for what, plain, example in (
-        ("bandwidth", plain_rate, "leaf=50GB/s"),
-        ("latency", plain_time, "leaf=1us"),
-    ):
-        if plain is not None:
-            raise InputError(f"{what} {quoted(plain)} is for all links; say of which: {example}")
+    wishes = wishes_by_kind(bandwidth, latency, nvlink, rates)
     if count is not None and count < 1:
         raise InputError(f"a cluster of {count} hosts is none; expected 1 or more")
     files = [_host(host, wishes) for host in hosts]
-    pairs = _pairs(adapters) if isinstance(adapters, str) else adapters
-    joined = join(name, files, _fabric(fabric, wishes), adapters=pairs, count=count, rails=rails)
+    which = _adapters(adapters) if isinstance(adapters, str) else adapters
+    joined = join(name, files, _fabric(fabric, wishes), adapters=which, count=count, rails=rails)
     return Cluster(network_of(joined.machine, wishes), joined)
 
 
@@ -128,15 +124,19 @@ def _fabric(fabric: str | os.PathLike[str], wishes: Wishes) -> Machine:
     return ports_of(load_topology(fabric)) if machine is None else machine
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """From ``HCA-1=mlx5_0,HCA-2=mlx5_1``."""
+def _adapters(text: str) -> dict[str, str] | list[str]:
+    """From ``HCA-1=mlx5_0,HCA-2=mlx5_1``, or ``mlx5_0,mlx5_1``."""
+    parts = [part.strip() for part in text.split(",")]
+    if "=" not in text and all(parts) and len(set(parts)) == len(parts):
+        return parts
     pairs: dict[str, str] = {}
-    for part in text.split(","):
+    for part in parts:
         old, equals, new = (piece.strip() for piece in part.partition("="))
         if not (old and equals and new) or old in pairs:
             raise InputError(
-                f"adapters {quoted(text)}: {quoted(part.strip())} does not belong there; say each "
-                "one of the fabric once, as in HCA-1=mlx5_0,HCA-2=mlx5_1"
+                f"adapters {quoted(text)}: {quoted(part)} does not belong there; say each "
+                "one of the fabric once, as in HCA-1=mlx5_0,HCA-2=mlx5_1, or for a fabric without "
+                "names each one of a host, as in mlx5_0,mlx5_1"
             )
         pairs[old] = new
     if len(set(pairs.values())) < len(pairs):

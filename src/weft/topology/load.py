@@ -112,6 +112,18 @@ def parse_wishes(
     return wishes, plain["bandwidth"], plain["latency"]
 
 
+def wishes_by_kind(
+    bandwidth: Given, latency: Given, nvlink: str | None, rates: str = NOMINAL
+) -> Wishes:
+    """What is said of a machine, where a rate for all links alike makes no sense."""
+    wishes, *plain = parse_wishes(bandwidth, latency, nvlink, rates)
+    words = (("bandwidth", "leaf=50GB/s"), ("latency", "leaf=1us"))
+    for value, (what, example) in zip(plain, words, strict=True):
+        if value is not None:
+            raise InputError(f"{what} {quoted(value)} is for all links; say of which: {example}")
+    return wishes
+
+
 def _by_kind(what: str, text: str, parse: Callable[[str], int]) -> dict[str, int]:
     """From ``leaf=50GB/s,spine=100GB/s`` to numbers."""
     said: dict[str, int] = {}

@@ -30,6 +30,11 @@ class Rate:
         some = self.reachable
         return Rate(self.nominal * links, None if some is None else some * links)
 
+    def over(self, ways: int) -> Rate:
+        """Its part on each of so many ways that share it."""
+        some = self.reachable
+        return Rate(self.nominal // ways, None if some is None else some // ways)
+
     def at(self, rates: str) -> int | None:
         """Its bytes per second, ``nominal`` or ``reachable``; None where that is not known."""
         return self.nominal if rates == NOMINAL else self.reachable

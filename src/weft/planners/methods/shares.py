@@ -55,7 +55,10 @@ class Shares(Planner):
             and _frame(problem) is not None
         ):
             return None
-        return f"plans one all-reduce of more than {FEW} NPUs in boxes that are not alike"
+        return (
+            f"plans one all-reduce of more than {FEW} NPUs in boxes that are not alike, and that "
+            "share their ways out"
+        )
 
     def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
         """Among so many NPUs others take long."""
@@ -113,7 +116,10 @@ class _Frame:
 
 
 def _frame(problem: Problem) -> _Frame | None:
-    """Worked out once; None if boxes are alike, or not joined by switches of their own."""
+    """Worked out once; None if boxes are alike, or not joined by switches of their own.
+
+    Where NPUs have ways out that they share with nobody, gateways are better, and soon found.
+    """
     memo = problem.task.memo
     if "shares" not in memo:
         memo["shares"] = _frame_of(problem)
@@ -130,7 +136,7 @@ def _frame_of(problem: Problem) -> _Frame | None:
         part = np.full(topology.npus, -1, dtype=np.int32)
         part[group] = division
         exits = Exits.of(topology, part)
-        if exits is None or not exits.joined():
+        if exits is None or not exits.shared or not exits.joined():
             continue
         inside = ways_inside(topology, demand.chunks, part)
         if inside is not None:
@@ -211,7 +217,7 @@ def _planned(problem: Problem, frame: _Frame, pieces: int) -> Algorithm | None:
     demand, share = problem.demand, frame.share
     ends = np.cumsum(np.tile(share / pieces, pieces)) * (demand.size / demand.alignment)
     marks = np.round(ends).astype(np.int64) * demand.alignment
-    marks = np.append(0, np.append(marks[:-1], demand.size))
+    marks = np.append(0, np.append(np.minimum(marks[:-1], demand.size), demand.size))
     kept = np.flatnonzero(np.diff(marks) > 0)
     cut = all_reduce_at(
         demand.group, np.unique(marks), alignment=demand.alignment, relay=demand.relay

@@ -7,15 +7,16 @@ own file has it.
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weft.errors import InputError
-from weft.quoting import brief, counted, quoted
+from weft.quoting import counted, quoted
+from weft.topology.machines.hostlist import natural
+from weft.topology.machines.infiniband import total
 from weft.topology.machines.machine import Cable, Machine, Part
+from weft.topology.machines.matching import Directory, HostFile, Placed, some
 from weft.topology.machines.rails import rails_of
 from weft.topology.machines.tiers import name_tiers
 from weft.topology.model import Topology
@@ -24,23 +25,6 @@ from weft.units import format_bandwidth
 
 PORT = "port"
 """The kind of the ends of a fabric that has no hosts: an adapter hangs on each."""
-
-
-@dataclass(frozen=True)
-class HostFile:
-    """What is in a host, and which hosts of the fabric are like that.
-
-    Attributes
-    ----------
-    machine
-        The host, as its file describes it.
-    names
-        The host's name in the fabric, or a pattern such as ``dgx-*`` for several; None if only
-        GUIDs, or its file's name, tell which host it is.
-    """
-
-    machine: Machine
-    names: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +54,7 @@ def join(
     hosts: Sequence[HostFile],
     fabric: Machine,
     *,
-    adapters: Mapping[str, str] | None = None,
+    adapters: Mapping[str, str] | Sequence[str] | None = None,
     count: int | None = None,
     rails: bool = False,
 ) -> Joined:
@@ -79,7 +63,8 @@ def join(
     Parameters
     ----------
     adapters
-        What adapters are called in the fabric, and what the same ones are called in hosts' files.
+        What adapters are called in the fabric, and what the same ones are called in hosts' files;
+        for a fabric without hosts, the adapters that hang on it, in order.
     count
         How many hosts there must be; for a fabric without hosts, how many there are.
     rails
@@ -87,19 +72,29 @@ def join(
         second of each; not to all adapters of a host, then to those of the next.
     """
     if fabric.of_kind(PORT):
-        return _Joining(name, fabric, {}).by_ports(hosts, count, rails=rails)
+        if isinstance(adapters, Mapping):
+            raise InputError(
+                f"{fabric.name} has no names of adapters; --adapters says which of the hosts' "
+                "files hang on it, as in mlx5_0,mlx5_1"
+            )
+        return _Joining(name, fabric).by_ports(hosts, count, adapters, rails=rails)
     if rails:
         raise InputError(
             f"{fabric.name} says what hangs where; rails are for a fabric without hosts"
         )
-    joining = _Joining(name, fabric, adapters or {})
-    placed = joining.placed(hosts)
+    if adapters is not None and not isinstance(adapters, Mapping):
+        raise InputError(
+            f"{fabric.name} names adapters; --adapters says what hosts' files call them, as in "
+            "HCA-1=mlx5_0"
+        )
+    directory = Directory(fabric, adapters or {})
+    placed = directory.placed(hosts)
     if count is not None and len(placed) != count:
         raise InputError(
             f"{fabric.name} has {len(placed)} hosts that the files are of, not {count}: "
-            f"{_some(placed)}"
+            f"{some(placed)}"
         )
-    return joining.by_names(placed)
+    return _Joining(name, fabric).by_names(placed, directory)
 
 
 def ports_of(topology: Topology) -> Machine:
@@ -115,20 +110,17 @@ def ports_of(topology: Topology) -> Machine:
     return machine
 
 
-Placed = dict[str, Machine]
-"""The hosts by their name, in order."""
-
-
 @dataclass
 class _Joining:
     """A cluster being put together."""
 
     name: str
     fabric: Machine
-    adapters: Mapping[str, str]
     machine: Machine = field(init=False)
-    used: dict[int, str] = field(default_factory=dict)
-    """Adapters of the fabric that are a host's, and what its file calls them."""
+    adapters: int = 0
+    """How many adapters of hosts are joined to the fabric."""
+    used: set[int] = field(default_factory=set)
+    """What stands for them there."""
     leaves: dict[str, dict[str, set[int]]] = field(default_factory=lambda: defaultdict(dict))
     """By host and adapter, the switches it hangs on."""
     silent: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -145,86 +137,28 @@ class _Joining:
             for end in {cable.src, cable.dst}:
                 self.cables[end].append(cable)
 
-    # Which file is of which host of the fabric.
-
-    def placed(self, files: Sequence[HostFile]) -> Placed:
-        """The hosts of the fabric that have a file, in the order of their names."""
-        known = dict.fromkeys(self.fabric.parts[nic].host for nic in self.fabric.of_kind("nic"))
-        names = sorted((host for host in known if host), key=_natural)
-        if not names:
-            raise InputError(f"{self.fabric.name}: {self.fabric.source} names no host")
-        by_guid = {
-            one: self.fabric.parts[nic].host
-            for nic in self.fabric.of_kind("nic")
-            for one in self.fabric.parts[nic].ids
-        }
-        found: Placed = {}
-        for file in files:
-            for host in self._hosts_of(file, names, by_guid):
-                if host in found:
-                    raise InputError(
-                        f"two files are of host {quoted(host)}: {found[host].name} and "
-                        f"{file.machine.name}"
-                    )
-                found[host] = file.machine
-        return {host: found[host] for host in names if host in found}
-
-    def _hosts_of(
-        self, file: HostFile, names: list[str], by_guid: Mapping[str, str]
-    ) -> Iterable[str]:
-        machine = file.machine
-        if file.names is not None:
-            hosts = [host for host in names if fnmatch.fnmatchcase(host, file.names)]
-            if not hosts:
-                raise InputError(
-                    f"{self.fabric.name} has no host {quoted(file.names)}; it has {_some(names)}"
-                )
-            return hosts
-        ids = (one for nic in machine.of_kind("nic") for one in machine.parts[nic].ids)
-        hosts = list(dict.fromkeys(by_guid[one] for one in ids if by_guid.get(one)))
-        if len(hosts) > len({part.host for part in machine.parts}):
-            raise InputError(
-                f"{machine.name} has adapters of {len(hosts)} hosts of {self.fabric.name}: "
-                f"{_some(hosts)}"
-            )
-        hosts = hosts[:1] or [host for host in names if host == machine.name]
-        if not hosts:
-            raise InputError(
-                f"which host of {self.fabric.name} {machine.name} is of is not known: no GUID of "
-                f"its adapters is there, and no host has its name; say it as in "
-                f"{names[0]}={machine.name}.xml, or '*={machine.name}.xml' for all"
-            )
-        return hosts
-
     # The fabric has hosts and adapters.
 
-    def by_names(self, placed: Placed) -> Joined:
-        """Join hosts to a fabric whose adapters have names."""
+    def by_names(self, placed: Placed, directory: Directory) -> Joined:
+        """Join hosts to a fabric whose adapters, or at least hosts, have names."""
         switches = self._fabric(leaving=("nic", "host"))
-        own: dict[str, dict[str, int]] = defaultdict(dict)
-        guids: dict[str, int] = {}
-        for nic in self.fabric.of_kind("nic"):
-            part = self.fabric.parts[nic]
-            own[part.host][self.adapters.get(part.name, part.name)] = nic
-            guids |= dict.fromkeys(part.ids, nic)
-        shared = Counter(id(machine) for machine in placed.values())
         for host, machine in placed.items():
             first = self._host(host, machine)
-            for nic in machine.of_kind("nic"):
-                part = machine.parts[nic]
-                ids = part.ids if shared[id(machine)] == 1 else ()
-                by_id = (guids[one] for one in ids if one in guids)
-                match = next(by_id, own[host].get(part.name))
-                if match is None or match in self.used:
-                    self.silent[part.name].append(host)
-                    continue
-                self.used[match] = part.name
-                self._plug(host, part, first + nic, match, switches)
-            for name, nic in own[host].items():
+            nics = machine.of_kind("nic")
+            if host in directory.bare:
+                matches = {nic: [directory.bare[host]] for nic in nics}
+            else:
+                matches = directory.matches(host, machine)
+            for nic in nics:
+                if nic in matches:
+                    self._plug(machine.parts[nic], first + nic, matches[nic], switches)
+                else:
+                    self.silent[machine.parts[nic].name].append(host)
+            for name, nic in directory.adapters[host].items() if host in directory.adapters else ():
                 if nic not in self.used:
                     self.strange[name].append(host)
-        if not self.used:
-            there = dict.fromkeys(name for host in placed for name in own[host])
+        if not self.adapters:
+            there = dict.fromkeys(name for host in placed for name in directory.adapters[host])
             here = dict.fromkeys(
                 machine.parts[nic].name
                 for machine in placed.values()
@@ -232,43 +166,74 @@ class _Joining:
             )
             raise InputError(
                 f"no adapter of the hosts' files is in {self.fabric.name}: there they are called "
-                f"{_some(there)}, in the files {_some(here)}; say which is which, as in "
+                f"{some(there)}, in the files {some(here)}; say which is which, as in "
                 f"--adapters {next(iter(there), 'HCA-1')}={next(iter(here), 'mlx5_0')}"
             )
-        reached = {self.fabric.parts[nic].host for nic in self.used}
-        self._note_left_out(set(own) - set(placed) - reached - {""})
-        return self._joined(list(placed))
+        reached = {self.fabric.parts[end].host for end in self.used}
+        self._note_left_out(set(directory.computing) - set(placed) - reached)
+        nameless = sum(not self.fabric.parts[end].host for end in self.used)
+        if nameless:
+            self.machine.notes.append(
+                f"{counted({'adapter': nameless})} without a host in the fabric are known by their "
+                "GUIDs, and joined"
+            )
+        return self._joined()
 
     # The fabric is a network whose NPUs are ports.
 
-    def by_ports(self, files: Sequence[HostFile], count: int | None, *, rails: bool) -> Joined:
+    def by_ports(
+        self,
+        files: Sequence[HostFile],
+        count: int | None,
+        adapters: Sequence[str] | None,
+        *,
+        rails: bool,
+    ) -> Joined:
         """Join hosts to a fabric without names: their adapters hang on its ports in order."""
         if len(files) > 1 and count is not None:
             raise InputError("a count is for one file; several files are one host each")
-        machines = [file.machine for file in files] * (count or 1)
         if any(file.names for file in files):
             raise InputError(f"{self.fabric.name} has no names of hosts; give files without")
-        ports = self.fabric.of_kind(PORT)
-        adapters = sum(len(machine.of_kind("nic")) for machine in machines)
-        if adapters != len(ports):
+        machines = [file.machine for file in files] * (count or 1)
+        nics = [self._chosen(machine, adapters) for machine in machines]
+        ports, number = self.fabric.of_kind(PORT), sum(map(len, nics))
+        if number != len(ports):
+            each = len(nics[0])
+            fits = len(files) == 1 and each and len(ports) % each == 0
             raise InputError(
                 f"{self.fabric.name} has {len(ports)} ports, one for each NPU of that network, "
-                f"but {counted({'host': len(machines)})} have {counted({'adapter': adapters})}"
+                f"but {counted({'host': len(machines)})} with {counted({'adapter': number})} "
+                f"{'is' if len(machines) == 1 else 'are'} to hang on it"
+                + (f"; --count {len(ports) // each} would fill it" if fits else "")
             )
         switches = self._fabric(leaving=(PORT,))
         width = len(str(len(machines) - 1))
         names = [f"host{i:0{width}}" for i in range(len(machines))]
         firsts = [self._host(*host) for host in zip(names, machines, strict=True)]
         order = [
-            (i if rails else 0, host, nic)
-            for host, machine in enumerate(machines)
-            for i, nic in enumerate(machine.of_kind("nic"))
+            (i if rails else 0, host, i, nic)
+            for host, own in enumerate(nics)
+            for i, nic in enumerate(own)
         ]
-        for port, (_, host, nic) in zip(ports, sorted(order), strict=True):
-            part = machines[host].parts[nic]
-            self.used[port] = part.name
-            self._plug(names[host], part, firsts[host] + nic, port, switches)
-        return self._joined(names)
+        for port, (_, host, _, nic) in zip(ports, sorted(order), strict=True):
+            self._plug(machines[host].parts[nic], firsts[host] + nic, [port], switches)
+        return self._joined()
+
+    def _chosen(self, machine: Machine, adapters: Sequence[str] | None) -> list[int]:
+        """The adapters of a host that hang on the fabric, in order."""
+        nics = {machine.parts[nic].name: nic for nic in machine.of_kind("nic")}
+        for name in adapters or ():
+            if name not in nics:
+                raise InputError(
+                    f"{machine.name} has no adapter {quoted(name)}; it has {some(nics) or 'none'}"
+                )
+        if adapters is None:
+            return list(nics.values())
+        left = [name for name in nics if name not in adapters]
+        note = f"left out: {some(left)} of {machine.name}, which --adapters does not name"
+        if left and note not in self.machine.notes:
+            self.machine.notes.append(note)
+        return [nics[name] for name in adapters]
 
     # What both do.
 
@@ -304,29 +269,28 @@ class _Joining:
         return first
 
     def _plug(
-        self, host: str, part: Part, number: int, end: int, switches: Mapping[int, int]
+        self, part: Part, number: int, ends: Sequence[int], switches: Mapping[int, int]
     ) -> None:
         """The cables of an adapter, from what stands for it in the fabric."""
+        host = self.machine.parts[number].host
         on = self.leaves[host].setdefault(part.name, set())
-        for cable in self.cables[end]:
-            out = cable.src == end
-            other = cable.dst if out else cable.src
-            if other not in switches:
-                continue  # to the part that stands for its host
-            on.add(switches[other])
-            rate = cable.rate
-            if rate is None:
-                rate = part.port
-            elif part.port is not None and part.port.nominal != rate.nominal:
-                if out:
-                    pair = part.name, part.port.nominal, rate.nominal
-                    self.slower[pair].append(host)
-                rate = min(rate, part.port, key=lambda one: one.nominal)
-            ends = (number, switches[other]) if out else (switches[other], number)
-            self.machine.cables.append(replace(cable, src=ends[0], dst=ends[1], rate=rate))
+        self.used.update(ends)
+        self.adapters += 1
+        cables = [cable for end in ends for cable in self.cables[end]]
+        up = [cable for cable in cables if cable.dst in switches]  # not to its host
+        down = [cable for cable in cables if cable.src in switches]
+        on.update(switches[cable.dst] for cable in up)
+        port, there = part.port, total([cable.rate for cable in up])
+        lower = port if up and port and (there is None or port.nominal < there.nominal) else None
+        if port and there and port.nominal != there.nominal:
+            self.slower[part.name, port.nominal, there.nominal].append(host)
+        for cable in (*up, *down):
+            src, dst = switches.get(cable.src, number), switches.get(cable.dst, number)
+            rate = lower.over(len(up)) if lower else cable.rate
+            self.machine.cables.append(replace(cable, src=src, dst=dst, rate=rate))
 
     def _note_left_out(self, hosts: Iterable[str]) -> None:
-        names = sorted(hosts, key=_natural)
+        names = sorted(hosts, key=natural)
         if names:
             adapters = sum(
                 self.fabric.parts[nic].host in set(names) for nic in self.fabric.of_kind("nic")
@@ -334,11 +298,12 @@ class _Joining:
             what = counted({"host": len(names)})
             self.machine.notes.append(
                 f"left out: {what} of the fabric without a file, with "
-                f"{counted({'adapter': adapters})}: {_some(names)}"
+                f"{counted({'adapter': adapters})}: {some(names)}"
             )
 
-    def _joined(self, hosts: list[str]) -> Joined:
+    def _joined(self) -> Joined:
         machine = self.machine
+        hosts = list(dict.fromkeys(machine.parts[gpu].host for gpu in machine.of_kind("gpu")))
         nodes = len(machine.parts) + len(self.switches)
         machine.parts += self.switches
         machine.cables = [  # switches were numbered from the end
@@ -367,41 +332,31 @@ class _Joining:
                 f"{stray.adapter} of {stray.host} hangs on {leaf.described}, a leaf of "
                 f"{' and '.join(stray.rail)}"
             )
-        names = tuple(sorted((" and ".join(rail) for rail in rails), key=_natural))
-        return Joined(machine, tuple(hosts), len(self.used), names)
+        names = tuple(sorted((" and ".join(rail) for rail in rails), key=natural))
+        return Joined(machine, tuple(hosts), self.adapters, names)
 
     def _unlike(self, hosts: list[str]) -> list[str]:
-        """Which hosts have other adapters in the fabric than most."""
-        kinds: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        """Which hosts have other adapters in the fabric, or other GPUs, than most."""
+        gpus = Counter(self.machine.parts[gpu].host for gpu in self.machine.of_kind("gpu"))
+        kinds: dict[tuple[int, tuple[str, ...]], list[str]] = defaultdict(list)
         for host in hosts:
-            kinds[tuple(sorted(self.leaves[host], key=_natural))].append(host)
-        usual, alike = max(kinds.items(), key=lambda kind: len(kind[1]))
+            adapters = tuple(sorted(self.leaves.get(host, ()), key=natural))
+            kinds[gpus[host], adapters].append(host)
+        (number, usual), alike = max(kinds.items(), key=lambda kind: len(kind[1]))
         said = []
-        for names, some in kinds.items():
+        for (own, names), unlike in kinds.items():
             lost = [name for name in usual if name not in names]
             more = [name for name in names if name not in usual]
-            if names != usual:
-                how = " and ".join(
-                    f"{word} {_some(which)}"
-                    for word, which in (("without", lost), ("with", more))
-                    if which
-                )
-                said.append(f"unlike {_hosts(alike)}: {_hosts(some)}, {how} in the fabric")
+            how = [
+                *([counted({"GPU": own})] if own != number else ()),
+                *([f"without {some(lost)} in the fabric"] if lost else ()),
+                *([f"with {some(more)} in the fabric"] if more else ()),
+            ]
+            if how:
+                said.append(f"unlike {_hosts(alike)}: {some(unlike, 32)}: {', '.join(how)}")
         return said
 
 
 def _hosts(names: Sequence[str]) -> str:
     """Hosts in a sentence: all by name if they are few."""
     return ", ".join(names) if len(names) <= 3 else f"{len(names)} hosts, such as {names[0]}"
-
-
-def _some(names: Iterable[str]) -> str:
-    """The first names of a list."""
-    each = [brief(name) for name in names]
-    return ", ".join(each[:4]) + (f" and {len(each) - 4} more" if len(each) > 4 else "")
-
-
-def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """The order in which people list names with numbers in them: c2 before c10."""
-    pieces = re.findall(r"[0-9]+|[^0-9]+", name)
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in pieces)

@@ -46,7 +46,8 @@ class Part:
     @property
     def described(self) -> str:
         """In words, such as ``nic mlx5_0 of dgx-01``."""
-        return f"{self.kind} {self.name}{f' of {self.host}' if self.host else ''}"
+        where = f" of {self.host}" if self.host and self.kind != "host" else ""
+        return f"{self.kind} {self.name}{where}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ to NCCL as input have no ``gpu`` or ``net``: there GPUs and adapters are known b
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from weft.documents import Document, PlacedError
@@ -138,7 +139,7 @@ class _Reading:
         nets = nic.named("net")
         bus = pci.get("busid").lower() if pci is not None else ""
         names = [net.get("name") for net in nets if net.get("name")]
-        ids = tuple(dict.fromkeys(guid(net) for net in nets if guid(net)))
+        ids = tuple(dict.fromkeys(one for net in nets for one in guids(net)))
         speeds = [whole(net, "speed", 0, 10**9, needed=False) or 0 for net in nets]
         port = port_rate(sum(speeds)) if all(speeds) and speeds else None
         name = "+".join(dict.fromkeys(names)) or bus
@@ -194,6 +195,7 @@ class _Reading:
         elif self.wishes.nvlink is not None:
             system.fail("it says what NVLink there is; --nvlink is for files that do not")
         self.between_cpus()
+        self.machine.doubts += self.doubts()
         if len(self.hosts) == 1:
             self.machine.parts = [replace(part, host="") for part in self.machine.parts]
         if self.by_class:
@@ -201,6 +203,28 @@ class _Reading:
         if self.unread:
             self.machine.notes.append(f"not read: {counted(self.unread)}")
         return self.machine
+
+    def doubts(self) -> Iterator[str]:
+        """What cannot be so on a whole machine, though NCCL takes it."""
+        if len(self.hosts) > 1 and "" in self.hosts:
+            yield "a cpu has no host_hash, others have one: it is taken for a host of its own"
+        for host, cpus in self.cpus.items():
+            for key in ("arch", "vendor", "familyid", "modelid"):
+                said = {element.get(key): part for part, element in cpus}
+                if len(said) > 1:
+                    each = (
+                        f"{self.machine.parts[part].described} says {brief(value) or 'none'}"
+                        for value, part in said.items()
+                    )
+                    yield f"CPUs of one host differ in {key}: {', '.join(each)}"
+            own = [gpu for gpu in self.gpus if self.machine.parts[gpu.part].host == host]
+            devs = [gpu.order[-2] if len(gpu.order) > 1 else -1 for gpu in own]
+            gaps = sorted({*range(len(devs))} - {*devs})
+            if gaps and -1 not in devs and len(set(devs)) == len(devs):
+                yield (
+                    f"GPUs of {host} are numbered up to dev {max(devs)}, and dev "
+                    f"{brief(', '.join(map(str, gaps)))} is not there"
+                )
 
     def number(self) -> None:
         """GPUs by rank, else by device, else as in the file: NPU 0, 1, 2."""
@@ -325,10 +349,15 @@ def port_rate(megabits: int) -> Rate:
     return next(known, Rate(nominal))
 
 
-def guid(net: Element) -> str:
-    """A port's GUID in small letters without ``0x``; empty if it has none."""
+def guids(net: Element) -> tuple[str, ...]:
+    """A port's GUID in small letters without ``0x``, as it stands there and as others write it.
+
+    NCCL prints the bytes as they lie in memory, from the last to the first.
+    """
     text = net.get("guid").lower().removeprefix("0x")
-    return text if re.fullmatch(r"[0-9a-f]{6,16}", text) else ""
+    if not re.fullmatch(r"[0-9a-f]{6,16}", text):
+        return ()
+    return text, bytes.fromhex(text.zfill(16))[::-1].hex()
 
 
 def whole(element: Element, key: str, least: int, most: int, *, needed: bool = True) -> int | None:
