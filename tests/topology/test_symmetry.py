@@ -222,7 +222,7 @@ def test_grids_that_nobody_declares(spec: str, tmp_path: Path) -> None:
 def test_grids_are_not_taken_for_what_they_are_not(network: Topology, data: st.DataObject) -> None:
     sizes = data.draw(st.sampled_from([(network.npus,), (1, network.npus), (2, network.npus // 2)]))
     assume(sizes[0] * sizes[-1] == network.npus or len(sizes) == 1)
-    plain = network.with_switches(buffers={}, copying=[])
+    plain = network.with_switches(buffers={}, copying=[], adding=[])
     claimed = replace(plain, dimensions=sizes, translates=False)
     if claimed.shifts:
         prove(claimed)
