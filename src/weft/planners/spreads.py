@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from weft.topology.ladders import Climb, ladders_of
 from weft.topology.levels import levels_of
 
 NAME = "spread"
-_PIECES = tuple(1 << i for i in range(11))
-_MOST_CHUNKS, _MOST_MOVES = 1 << 20, 1 << 18  # of all; of one piece
-_FINALISTS = 12
+_UNITS = sorted({math.ceil(1.3**i) for i in range(90)})  # in a chunk
+_MOST_PIECES = 2048
+_MOST_CHUNKS, _MOST_MOVES = 1 << 22, 1 << 18  # of all; of one piece
+_FINALISTS = 24
+_PROBES = 1, 1 << 16  # bytes of chunks by which links are told apart
 _WORTH = 1.01  # more moves must gain at least this much
 
 Line = tuple[tuple[int, ...], int]
@@ -108,10 +110,9 @@ def best_spread(problem: Problem, scene: SpreadGrid) -> Algorithm | None:
     search = _Search(problem, scene)
     ways = list(search.ways())
     ranked = sorted(
-        (search.estimate(way, pieces), number, pieces)
+        (estimate, number, pieces)
         for number, way in enumerate(ways)
-        for pieces in _PIECES
-        if search.may_cut(search.shares(way), pieces)
+        for estimate, pieces in search.estimates(way)
     )
     tried = [(ways[number], pieces) for _, number, pieces in ranked[:_FINALISTS]]
     if not tried:
@@ -144,24 +145,54 @@ class _Search:
         self.free = any(self.problem.free)
         self.hops = Hops(self.scene.climbs, self.problem.cost.core, {})
         self.sizes_of = dict[int, tuple[int, int]]()
+        self.cuts = dict[int, list[int]]()
+        self.paces = dict[Line, tuple[float, float]]()
 
     def ways(self) -> Iterator[Way]:
-        """All that are looked at."""
-        for lines in product(*(list(self._along(level)) for level in self.scene.levels)):
-            way = sum(lines, ())
-            yield Way(way)
-            act, (dimensions, ladder) = way[0]
-            others = {line[1] for _, line in way[1:]}
-            if act == "scatter" and dimensions == self.scene.levels[0] and others - {ladder}:
-                yield Way(way, beside=True)
+        """All that are looked at: levels outwards in all ways, joined or inwards in a few."""
+        levels, seen = self.scene.levels, dict[Way, None]()
+        for first in range(1, len(levels) + 1):
+            joined = (sum(levels[:first], ()), *levels[first:])
+            for lines in product(*map(self._along, joined)):
+                self._add(sum(lines, ()), seen)
+        for marks in product((False, True), repeat=len(levels) - 1):
+            groups = [levels[0]]
+            for level, mark in zip(levels[1:], marks, strict=True):
+                groups = [*groups, level] if mark else [*groups[:-1], groups[-1] + level]
+            for order in permutations(groups):
+                for lines in product(*map(self._simply, order)):
+                    self._add(sum(lines, ()), seen)
+        yield from seen
 
-    def _along(self, level: tuple[int, ...]) -> Iterator[Lines]:
+    def _add(self, lines: Lines, seen: dict[Way, None]) -> None:
+        seen[Way(lines)] = None
+        act, (dimensions, ladder) = lines[0]
+        others = {line[1] for _, line in lines[1:]}
+        if act == "scatter" and dimensions == self.scene.levels[0] and others - {ladder}:
+            seen[Way(lines, beside=True)] = None
+
+    def _along(self, level: tuple[int, ...]) -> list[Lines]:
         """Ways along one level: scattered along the first factors, copied along the others."""
-        for end in range(len(level) + 1):
-            head, tail = level[:end], level[end:]
-            first = (self._line("scatter", head),) if head else ()
-            for split in _splits(tail):
-                yield (*first, *(self._line("copy", part) for part in split))
+        return [
+            (*((self._line("scatter", level[:end]),) if end else ()), *copies)
+            for end in range(len(level) + 1)
+            for copies in self._copies(level[end:])
+        ]
+
+    def _simply(self, level: tuple[int, ...]) -> list[Lines]:
+        return [(self._line("scatter", level),), *self._copies(level)]
+
+    def _copies(self, dimensions: tuple[int, ...]) -> list[Lines]:
+        """Ways to copy along dimensions: at once, in two or three steps, one by one."""
+        size = len(dimensions)
+        if size == 0:
+            return [()]
+        found = list[Lines]()
+        for count in sorted({1, min(2, size), min(3, size), size}):
+            marks = [size * i // count for i in range(count + 1)]
+            parts = [dimensions[a:b] for a, b in pairwise(marks)]
+            found.append(tuple(self._line("copy", part) for part in parts))
+        return found
 
     def _line(self, act: str, dimensions: tuple[int, ...]) -> tuple[str, Line]:
         ladder = self.scene.ladder(dimensions)
@@ -176,36 +207,46 @@ class _Search:
         counts = [self.scene.line(line[0]) - 1 for act, line in way.lines if act == "scatter"]
         return math.prod(counts) * (counts[0] + 1 if way.beside else 1)
 
-    def may_cut(self, shares: int, pieces: int) -> bool:
-        """Whether all chunks have bytes, and there are not too many; or as many as there must."""
-        chunks = shares * pieces
+    def _pieces(self, shares: int) -> list[int]:
+        """Numbers of pieces that leave hardly a chunk smaller than others; or what there must be."""
         if not self.free:
-            return chunks == self.problem.demand.chunks_per_share
-        return chunks <= min(self.units, _MOST_CHUNKS)
+            pieces, rest = divmod(self.problem.demand.chunks_per_share, shares)
+            return [pieces] if rest == 0 and pieces else []
+        if shares not in self.cuts:
+            counts = {-(-self.units // (shares * units)) for units in _UNITS}
+            most = min(self.units, _MOST_CHUNKS) // shares
+            self.cuts[shares] = sorted(count for count in counts if count <= min(most, _MOST_PIECES))
+        return self.cuts[shares]
 
-    def estimate(self, way: Way, pieces: int) -> float:
-        """About what a way takes, if steps wait for each other."""
-        unit = self.problem.demand.alignment
-        largest = -(-self.units // (self.shares(way) * pieces)) * unit
-        busy, span, moves = dict[int, int](), 0, 0
-        shares = self.shares(way)
-        scattered = 1
-        for act, (dimensions, ladder) in way.lines:
-            length = self.scene.line(dimensions) - 1
-            top = int(self.hops.tops[dimensions, ladder].max())
-            hop = self.hops.hop(ladder, top, (largest, largest))
-            scattered *= length if act == "scatter" else 1
-            slots = length * self._together(way, dimensions) * self._repeats(way, dimensions)
-            times = 2 if act == "scatter" else 1
+    def estimates(self, way: Way) -> Iterator[tuple[float, int]]:
+        """About what a way takes in numbers of pieces that may be, if steps wait for each other."""
+        shares, moves, latency = self.shares(way), 0, 0.0
+        per_byte, twice = dict[int, float](), 0.0  # in a period; more if nothing shares its time
+        for act, line in way.lines:
+            length, times = self.scene.line(line[0]) - 1, 1 + (act == "scatter")
+            slots = length * self._together(way, line[0]) * self._repeats(way, line[0])
             moves += slots * times
-            busy[ladder] = busy.get(ladder, 0) + slots * hop.gap * (times if pieces == 1 else 1)
-            span += times * hop.late
+            each, late = self._pace(line)
+            per_byte[line[1]] = per_byte.get(line[1], 0.0) + slots * each
+            twice += slots * each * times
+            latency += times * late
         if moves > _MOST_MOVES:
-            return math.inf
-        period = max(busy.values())
-        if pieces == 1:
-            return float(span + sum(busy.values())) * (1 + way.beside)
-        return span + period * (pieces + len(way.lines) / 2)
+            return
+        steps = sum(1 + (act == "scatter") for act, _ in way.lines)
+        period = max(per_byte.values())
+        for pieces in self._pieces(shares):
+            chunk = -(-self.units // (shares * pieces)) * self.problem.demand.alignment
+            sending = twice if pieces == 1 else period * (pieces - 1 + steps)
+            yield latency + chunk * sending, pieces
+
+    def _pace(self, line: Line) -> tuple[float, float]:
+        """Picoseconds that a byte takes on the busiest links, and a hop without any."""
+        if line not in self.paces:
+            top = int(self.hops.tops[line].max())
+            small, large = (self.hops.hop(line[1], top, (size, size)) for size in _PROBES)
+            each = (large.gap - small.gap) / (_PROBES[1] - _PROBES[0])
+            self.paces[line] = each, small.late
+        return self.paces[line]
 
     def _repeats(self, way: Way, dimensions: tuple[int, ...]) -> int:
         """How many parts do so, but for those who do so at the same time."""
@@ -262,15 +303,3 @@ class _Search:
 
 def _gathers(steps: Sequence[SpreadStep]) -> list[SpreadStep]:
     return [step._replace(act="gather") for step in reversed(steps) if step.act == "scatter"]
-
-
-def _splits(dimensions: tuple[int, ...]) -> list[tuple[tuple[int, ...], ...]]:
-    """Ways to copy along dimensions: at once, in two or three steps, one by one."""
-    if not dimensions:
-        return [()]
-    found = list[tuple[tuple[int, ...], ...]]()
-    for count in sorted({1, 2, 3, len(dimensions)}):
-        if count <= len(dimensions):
-            marks = [len(dimensions) * i // count for i in range(count + 1)]
-            found.append(tuple(dimensions[a:b] for a, b in zip(marks, marks[1:], strict=False)))
-    return found

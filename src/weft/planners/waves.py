@@ -7,7 +7,7 @@ each other those of pieces before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +22,8 @@ from weft.topology.ladders import Climb
 Numbers = NDArray[np.int64]
 Link = tuple[int, int, bool]
 """Links of one kind: ladder, tier, whether they lead down."""
+
+_MOST_TURNS = 256  # how often a period may be repeated before a hop comes down
 
 
 @dataclass(frozen=True)
@@ -94,16 +96,27 @@ class Waves:
     def in_period(self) -> Timed:
         """All moves in a period as short as can be."""
         moment = np.zeros(len(self._zeros), dtype=np.int64)
-        free: dict[Link, int] = {}
-        first: dict[Link, int] = {}
-        for line in self._lines():
+        lines, blocks = self._lines(), list[tuple[int, int, Numbers, _Hop]]()
+        slots = [np.zeros((0, 0), dtype=np.int64)] * len(lines)
+        for number, line in enumerate(lines):
             width = max(column + stage.shape[1] for stage, column in line)
-            tops = np.repeat(self._tops(line[0][0]), width)
-            slots = self._placed(line[0][0], tops, free, first).reshape(-1, width)
+            tops = self._tops(line[0][0])
+            slots[number] = np.zeros((len(tops), width), dtype=np.int64)
+            for top in np.unique(tops).tolist():
+                rows = np.flatnonzero(tops == top)
+                blocks.append((top, number, rows, self._hop(line[0][0], top)))
+        held: dict[Link, list[tuple[int, int]]] = {}
+        for number, rows, columns, hop in self._in_turn(blocks, slots):
+            count = len(rows) * len(columns)
+            at = _place(hop, count, held)
+            # Column by column: parts one after the other, so that each is soon done.
+            times = at + np.arange(count).reshape(len(columns), len(rows)).T * hop.gap
+            slots[number][np.ix_(rows, columns)] = times
+        for line, times in zip(lines, slots, strict=True):
             for stage, column in line:
-                mine = slots[:, column : column + stage.shape[1]]
+                mine = times[:, column : column + stage.shape[1]]
                 moment[stage.first :][: stage.count] = mine.reshape(-1)
-        period = max(free[link] - first[link] for link in free)
+        period = _shortest(held, [hop for *_, hop in blocks])
         start = self._zeros.copy()
 
         def next_time(stage: SpreadStage, ready: Numbers) -> Numbers:
@@ -114,13 +127,36 @@ class Waves:
             self._run(part, next_time, start)
         return Timed(start, period, self._span(start))
 
+    def _in_turn(
+        self, blocks: list[tuple[int, int, Numbers, _Hop]], slots: list[Numbers]
+    ) -> Iterator[tuple[int, Numbers, Numbers, _Hop]]:
+        """Moves of a line with their columns, in the order in which they have their times.
+
+        What climbs higher comes down later, so those that follow find all links free. If all climb
+        as high, the parts take turns, each a turn after the line before: what they send is there.
+        """
+        ladders = {(hop.links[0][0], top) for top, _, _, hop in blocks}
+        single = len(ladders) == len({ladder for ladder, _ in ladders})
+        turns = len(self.rows.parts) if single else 1
+        for turn in range(turns):
+            for _, number, rows, hop in sorted(blocks, key=lambda block: block[:2]):
+                mine, width = (turn - number) % turns, slots[number].shape[1]
+                columns = np.arange(width * mine // turns, width * (mine + 1) // turns)
+                if len(columns):
+                    yield number, rows, columns, hop
+
     def one_by_one(self) -> Timed:
         """All moves of one piece as soon as links are free, step by step."""
-        start, free = self._zeros.copy(), dict[Link, int]()
+        start, held = self._zeros.copy(), dict[Link, list[tuple[int, int]]]()
 
         def soonest(stage: SpreadStage, ready: Numbers) -> Numbers:
-            tops = np.repeat(self._tops(stage), stage.shape[1])
-            return self._placed(stage, tops, free, {}, ready)
+            tops, found = np.repeat(self._tops(stage), stage.shape[1]), np.empty_like(ready)
+            order = np.argsort(ready, kind="stable")
+            for top in np.unique(tops).tolist():
+                hop, mine = self._hop(stage, top), order[tops[order] == top]
+                after = np.arange(len(mine)) * hop.gap
+                found[mine] = _place(hop, len(mine), held, int((ready[mine] - after).max())) + after
+            return found
 
         for part in range(len(self.rows.parts)):
             self._run(part, soonest, start)
@@ -159,30 +195,6 @@ class Waves:
                 column = max(column, end)
             line.append((stage, column))
         return list(found.values())
-
-    def _placed(
-        self,
-        stage: SpreadStage,
-        tops: Numbers,
-        free: dict[Link, int],
-        first: dict[Link, int],
-        ready: Numbers | None = None,
-    ) -> Numbers:
-        """Times of moves one after the other, once their links are free and they are ready."""
-        found = np.empty(len(tops), dtype=np.int64)
-        order = np.arange(len(tops)) if ready is None else np.argsort(ready, kind="stable")
-        for top in np.unique(tops).tolist():
-            hop, mine = self._hop(stage, top), order[tops[order] == top]
-            ways = list(zip(hop.links, hop.begin, strict=True))
-            at = max(0, *(free.get(link, 0) - begin for link, begin in ways))
-            after = np.arange(len(mine)) * hop.gap
-            if ready is not None:
-                at = max(at, int((ready[mine] - after).max()))
-            found[mine] = at + after
-            for link, begin in ways:
-                first.setdefault(link, at + begin)
-                free[link] = at + begin + len(mine) * hop.gap
-        return found
 
     def _late(self, stage: SpreadStage) -> Numbers:
         late = np.zeros(stage.shape[0], dtype=np.int64)
@@ -231,3 +243,43 @@ def _are_apart(stage: SpreadStage, other: SpreadStage) -> bool:
     """Whether nobody sends in both."""
     pairs = ((stage, other), (other, stage))
     return any(set(line) <= set(two.zero) for one, two in pairs for line in one.apart)
+
+
+def _place(hop: _Hop, count: int, held: dict[Link, list[tuple[int, int]]], ready: int = 0) -> int:
+    """When so many hops, one after the other, can begin; their links are held from then on."""
+    ways = list(zip(hop.links, hop.begin, strict=True))
+    at = max(ready, *(held[link][-1][1] - begin for link, begin in ways if link in held), 0)
+    for link, begin in ways:
+        held.setdefault(link, []).append((at + begin, at + begin + count * hop.gap))
+    return at
+
+
+def _shortest(held: dict[Link, list[tuple[int, int]]], hops: Sequence[_Hop]) -> int:
+    """The shortest period in which links are free again before they are held the next time.
+
+    Links down are held later than links up, the later the higher a hop climbs. What is held after
+    the end of a period may fall in any gap of those that follow.
+    """
+    load = max(sum(end - begin for begin, end in times) for times in held.values())
+    whole = max(times[-1][1] - times[0][0] for times in held.values())
+    begins: dict[Link, set[int]] = {}
+    for hop in hops:
+        for link, begin in zip(hop.links, hop.begin, strict=True):
+            begins.setdefault(link, set()).add(begin)
+    later = {b - a for some in begins.values() for a in some for b in some if b > a}
+    tried = {load, whole}
+    for shift in later:
+        most = min(shift // load, _MOST_TURNS)
+        tried |= {-(-(shift + load) // (count + 1)) for count in range(most + 1)}
+    fitting = (period for period in sorted(tried) if load <= period < whole)
+    return next((period for period in fitting if _fits(held, period)), whole)
+
+
+def _fits(held: dict[Link, list[tuple[int, int]]], period: int) -> bool:
+    """Whether no link is held twice at a time if all is repeated after a period."""
+    for times in held.values():
+        round_ = sorted((begin % period, end - begin) for begin, end in times)
+        follow = [begin for begin, _ in round_[1:]] + [round_[0][0] + period]
+        if any(at + long > after for (at, long), after in zip(round_, follow, strict=True)):
+            return False
+    return True
