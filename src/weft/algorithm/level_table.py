@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -266,7 +266,9 @@ class LevelTable:
 
     @cached_property
     def ways(self) -> Ways:
-        steps = [(step.dimensions, step.ladder) for part in self.levels.parts for step in part.steps]
+        steps = [
+            (step.dimensions, step.ladder) for part in self.levels.parts for step in part.steps
+        ]
         return Ways(self.levels.sizes, self.climbs, steps)
 
 

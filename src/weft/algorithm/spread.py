@@ -181,8 +181,7 @@ class SpreadRows(CompactRows):
                 if end[at] <= latest:
                     break
                 which = np.full_like(places, at // self.pieces)
-                rows = table.rows(stage, which, places, np.array([at % self.pieces]))
-                latest = max(latest, int(rows.end.max(initial=0)))
+                latest = max(latest, table.end(stage, which, places, at % self.pieces))
         return latest
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:

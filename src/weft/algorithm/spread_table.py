@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from weft.algorithm.spread import SpreadRows, SpreadStage, SpreadStep
 
 Numbers = NDArray[np.int64]
+
+
+class _Made(NamedTuple):
+    """What moves carry, from where and how far, and when."""
+
+    chunk: Numbers
+    at: Numbers
+    by: Numbers
+    start: Numbers
+    end: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +65,7 @@ class SpreadTable:
         return places[self._sends(stage, places)]
 
     def _sends(self, stage: SpreadStage, at: Numbers) -> NDArray[np.bool_]:
-        sends = self._index(stage.zero, at) == 0
+        sends: NDArray[np.bool_] = self._index(stage.zero, at) == 0
         for line in stage.apart:
             sends &= self._index(line, at) > 0
         return sends
@@ -81,23 +91,32 @@ class SpreadTable:
 
     def rows(self, stage: SpreadStage, which: Numbers, at: Numbers, pieces: Numbers) -> ListedMoves:
         """Rows of moves, each from one place, for these pieces; without those that nobody makes."""
+        made = self._made(stage, which, at, pieces)
+        step, npus = self._step(stage), self.spread.npus
+        route = self.ways.route(step.dimensions, step.ladder, made.by, made.at)
+        ends = npus[made.at], npus[moved(self.spread.sizes, made.at, made.by)]
+        adds, times = self.spread.sums, (made.start, made.end)
+        return ListedMoves(made.chunk, *ends, adds, route, *times, made.chunk, made.chunk)
+
+    def end(self, stage: SpreadStage, which: Numbers, at: Numbers, piece: int) -> int:
+        """When the last of such rows ends."""
+        made = self._made(stage, which, at, np.array([piece]))
+        return int(made.end.max(initial=0))
+
+    def _made(self, stage: SpreadStage, which: Numbers, at: Numbers, pieces: Numbers) -> _Made:
         spread, by = self.spread, self.by(stage, which)
-        to = moved(spread.sizes, at, by)
-        made = self._sends(stage, at)
+        sends = self._sends(stage, at)
         if stage.known:
-            made &= self._index(stage.known, to) > 0
-        which, at, to, by = which[made], at[made], to[made], by[made]
+            sends &= self._index(stage.known, moved(spread.sizes, at, by)) > 0
+        which, at, by = which[sends], at[sends], by[sends]
         share = self._first_share(stage.part) + self._share(stage, which, at)
         chunk = (share[:, None] * spread.pieces + pieces).reshape(-1)
         start = (spread.start[stage.first + which][:, None] + pieces * spread.period).reshape(-1)
         if spread.sums:
-            at, to, by = to, at, self._displacement(by)
-        at, to, by = (np.repeat(column, len(pieces)) for column in (at, to, by))
+            at, by = moved(spread.sizes, at, by), self._displacement(by)
+        at, by = np.repeat(at, len(pieces)), np.repeat(by, len(pieces))
         start, end = self._times(stage, start, by, at, self._bytes[chunk])
-        step = self._step(stage)
-        route = self.ways.route(step.dimensions, step.ladder, by, at)
-        ends = spread.npus[at], spread.npus[to]
-        return ListedMoves(chunk, *ends, spread.sums, route, start, end, chunk, chunk)
+        return _Made(chunk, at, by, start, end)
 
     def _displacement(self, by: Numbers) -> Numbers:
         """Where messages lead from place 0: those of a Reduce the other way round."""

@@ -183,7 +183,10 @@ def _wrong_part(rows: SpreadRows, part: SpreadPart) -> str | None:
             continue
         if step.act not in ("scatter", "copy"):
             return f"some step of a part is not to {step.act}"
-        if len(set(step.dimensions)) < len(step.dimensions) or not set(step.dimensions) <= untouched:
+        if (
+            len(set(step.dimensions)) < len(step.dimensions)
+            or not set(step.dimensions) <= untouched
+        ):
             return "some part goes along a dimension twice, or along one that is not there"
         if line(rows, step) < 2:
             return "some step of a part goes along no line"

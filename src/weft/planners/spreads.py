@@ -1,7 +1,7 @@
 """The search for the best way to spread a buffer from a root along the levels of a grid.
 
-Along each level it is scattered, or copied whole, or scattered along a factor of it and copied along
-the others. What a way takes is estimated for all; only the best get exact times.
+Along each level it is scattered, or copied whole, or scattered along a factor of it and copied
+along the others. What a way takes is estimated for all; only the best get exact times.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, permutations, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,7 @@ _MOST_PIECES = 2048
 _MOST_CHUNKS, _MOST_MOVES = 1 << 22, 1 << 18  # of all; of one piece
 _FINALISTS = 24
 _PROBES = 1, 1 << 16  # bytes of chunks by which links are told apart
-_WORTH = 1.01  # more moves must gain at least this much
+_HARDLY = 1.005
 
 Line = tuple[tuple[int, ...], int]
 """Dimensions, and the ladder that leads along them."""
@@ -107,7 +108,7 @@ def _primes(number: int) -> list[int]:
 
 def best_spread(problem: Problem, scene: SpreadGrid) -> Algorithm | None:
     """The best plan; None if the buffer is not to be cut as any needs it."""
-    search = _Search(problem, scene)
+    search = SpreadSearch(problem, scene)
     ways = list(search.ways())
     ranked = sorted(
         (estimate, number, pieces)
@@ -117,10 +118,8 @@ def best_spread(problem: Problem, scene: SpreadGrid) -> Algorithm | None:
     tried = [(ways[number], pieces) for _, number, pieces in ranked[:_FINALISTS]]
     if not tried:
         return None
-    found = [(timed.time(pieces), way, pieces, timed) for way, pieces in tried
-             for timed in [search.timed(way, pieces)]]
-    _, way, pieces, timed = min(found, key=lambda one: one[0])
-    return search.made(way, pieces, timed)
+    way, pieces = min(tried, key=lambda one: search.timed(*one).time(one[1]))
+    return search.made(way, search.coarsest(way, pieces))
 
 
 @dataclass(frozen=True)
@@ -135,8 +134,28 @@ class Way:
     beside: bool = False
 
 
+class _Pace(NamedTuple):
+    """Of hops along a line, in picoseconds.
+
+    Attributes
+    ----------
+    byte
+        What a byte takes on the busiest links.
+    late
+        What the hop takes without any.
+    down
+        When what climbs to one tier or another comes down to its NPU.
+    """
+
+    byte: float
+    late: int
+    down: frozenset[int]
+
+
 @dataclass
-class _Search:
+class SpreadSearch:
+    """All ways, what they take, and what they are as rows."""
+
     problem: Problem
     scene: SpreadGrid
 
@@ -145,20 +164,25 @@ class _Search:
         self.free = any(self.problem.free)
         self.hops = Hops(self.scene.climbs, self.problem.cost.core, {})
         self.sizes_of = dict[int, tuple[int, int]]()
+        self.seen = dict[tuple[Way, int], Timed]()
         self.cuts = dict[int, list[int]]()
-        self.paces = dict[Line, tuple[float, float]]()
+        self.paces = dict[Line, _Pace]()
 
     def ways(self) -> Iterator[Way]:
         """All that are looked at: levels outwards in all ways, joined or inwards in a few."""
         levels, seen = self.scene.levels, dict[Way, None]()
         for first in range(1, len(levels) + 1):
             joined = (sum(levels[:first], ()), *levels[first:])
+            if self.scene.ladder(joined[0]) is None:
+                break
             for lines in product(*map(self._along, joined)):
                 self._add(sum(lines, ()), seen)
         for marks in product((False, True), repeat=len(levels) - 1):
             groups = [levels[0]]
             for level, mark in zip(levels[1:], marks, strict=True):
                 groups = [*groups, level] if mark else [*groups[:-1], groups[-1] + level]
+            if any(self.scene.ladder(group) is None for group in groups):
+                continue
             for order in permutations(groups):
                 for lines in product(*map(self._simply, order)):
                     self._add(sum(lines, ()), seen)
@@ -207,45 +231,48 @@ class _Search:
         counts = [self.scene.line(line[0]) - 1 for act, line in way.lines if act == "scatter"]
         return math.prod(counts) * (counts[0] + 1 if way.beside else 1)
 
-    def _pieces(self, shares: int) -> list[int]:
-        """Numbers of pieces that leave hardly a chunk smaller than others; or what there must be."""
+    def pieces(self, shares: int) -> list[int]:
+        """Numbers of pieces that leave few chunks smaller than others; or what there must be."""
         if not self.free:
             pieces, rest = divmod(self.problem.demand.chunks_per_share, shares)
             return [pieces] if rest == 0 and pieces else []
         if shares not in self.cuts:
             counts = {-(-self.units // (shares * units)) for units in _UNITS}
             most = min(self.units, _MOST_CHUNKS) // shares
-            self.cuts[shares] = sorted(count for count in counts if count <= min(most, _MOST_PIECES))
+            self.cuts[shares] = sorted(
+                count for count in counts if count <= min(most, _MOST_PIECES)
+            )
         return self.cuts[shares]
 
     def estimates(self, way: Way) -> Iterator[tuple[float, int]]:
         """About what a way takes in numbers of pieces that may be, if steps wait for each other."""
-        shares, moves, latency = self.shares(way), 0, 0.0
-        per_byte, twice = dict[int, float](), 0.0  # in a period; more if nothing shares its time
+        shares, moves, latency, steps = self.shares(way), 0, 0.0, 0
+        busy, twice = dict[int, float](), 0.0  # ps a byte in a period; if no moves share their time
+        shifts: dict[int, set[int]] = {}
         for act, line in way.lines:
             length, times = self.scene.line(line[0]) - 1, 1 + (act == "scatter")
             slots = length * self._together(way, line[0]) * self._repeats(way, line[0])
-            moves += slots * times
-            each, late = self._pace(line)
-            per_byte[line[1]] = per_byte.get(line[1], 0.0) + slots * each
-            twice += slots * each * times
-            latency += times * late
+            pace = self._pace(line)
+            busy[line[1]] = busy.get(line[1], 0.0) + slots * pace.byte
+            shifts.setdefault(line[1], set()).update(pace.down)
+            moves, steps = moves + slots * times, steps + times
+            twice += slots * pace.byte * times
+            latency += times * pace.late
         if moves > _MOST_MOVES:
             return
-        steps = sum(1 + (act == "scatter") for act, _ in way.lines)
-        period = max(per_byte.values())
-        for pieces in self._pieces(shares):
+        for pieces in self.pieces(shares):
             chunk = -(-self.units // (shares * pieces)) * self.problem.demand.alignment
-            sending = twice if pieces == 1 else period * (pieces - 1 + steps)
-            yield latency + chunk * sending, pieces
+            period = max(_period(busy[one] * chunk, shifts[one]) for one in busy)
+            sending = chunk * twice if pieces == 1 else period * (pieces - 1 + steps)
+            yield latency + sending, pieces
 
-    def _pace(self, line: Line) -> tuple[float, float]:
-        """Picoseconds that a byte takes on the busiest links, and a hop without any."""
+    def _pace(self, line: Line) -> _Pace:
         if line not in self.paces:
-            top = int(self.hops.tops[line].max())
-            small, large = (self.hops.hop(line[1], top, (size, size)) for size in _PROBES)
-            each = (large.gap - small.gap) / (_PROBES[1] - _PROBES[0])
-            self.paces[line] = each, small.late
+            tops = np.unique(self.hops.tops[line]).tolist()
+            small, large = (self.hops.hop(line[1], tops[-1], (size, size)) for size in _PROBES)
+            byte = (large.gap - small.gap) / (_PROBES[1] - _PROBES[0])
+            ends = (self.hops.hop(line[1], top, _PROBES[:1] * 2).begin[-1] for top in tops)
+            self.paces[line] = _Pace(byte, small.late, frozenset(ends))
         return self.paces[line]
 
     def _repeats(self, way: Way, dimensions: tuple[int, ...]) -> int:
@@ -273,17 +300,28 @@ class _Search:
         last = (*rest, *_gathers(rest), box, box._replace(act="gather"))
         return (*[main] * (self.scene.line(box.dimensions) - 1), last)
 
+    def coarsest(self, way: Way, pieces: int) -> int:
+        """Fewer pieces, if that takes hardly longer."""
+        most = self.timed(way, pieces).time(pieces) * _HARDLY
+        for fewer in reversed([one for one in self.pieces(self.shares(way)) if one < pieces]):
+            if self.timed(way, fewer).time(fewer) > most:
+                break
+            pieces = fewer
+        return pieces
+
     def timed(self, way: Way, pieces: int) -> Timed:
         """When its moves start."""
-        self.problem.progress.check()
-        chunks = self.shares(way) * pieces
-        if chunks not in self.sizes_of:
-            demand = self.problem.demand
-            each = np.diff(cut(demand.size, chunks, demand.alignment))
-            self.sizes_of[chunks] = int(each.min()), int(each.max())
-        waves = Waves(self._rows(way, pieces, 0, np.zeros(0, np.int64)), self.hops,
-                      self.sizes_of[chunks])
-        return waves.one_by_one() if pieces == 1 else waves.in_period()
+        if (way, pieces) not in self.seen:
+            self.problem.progress.check()
+            chunks, demand = self.shares(way) * pieces, self.problem.demand
+            if chunks not in self.sizes_of:
+                each = np.diff(cut(demand.size, chunks, demand.alignment))
+                self.sizes_of[chunks] = int(each.min()), int(each.max())
+            rows = self._rows(way, pieces, 0, np.zeros(0, dtype=np.int64))
+            waves = Waves(rows, self.hops, self.sizes_of[chunks])
+            timed = waves.one_by_one() if pieces == 1 else waves.in_period()
+            self.seen[way, pieces] = timed
+        return self.seen[way, pieces]
 
     def _rows(self, way: Way, pieces: int, period: int, start: np.ndarray) -> SpreadRows:
         grid = self.scene.grid
@@ -293,8 +331,8 @@ class _Search:
             grid.sizes, grid.npus, ladders, self.parts(way), pieces, period, start, sums
         )
 
-    def made(self, way: Way, pieces: int, timed: Timed) -> Algorithm:
-        problem = self.problem
+    def made(self, way: Way, pieces: int) -> Algorithm:
+        problem, timed = self.problem, self.timed(way, pieces)
         demand = replace(problem.demand, chunks_per_share=self.shares(way) * pieces)
         rows = self._rows(way, pieces, timed.period, timed.start)
         timing = Timing(problem.topology, problem.cost)
@@ -303,3 +341,9 @@ class _Search:
 
 def _gathers(steps: Sequence[SpreadStep]) -> list[SpreadStep]:
     return [step._replace(act="gather") for step in reversed(steps) if step.act == "scatter"]
+
+
+def _period(load: float, down: set[int]) -> float:
+    """About the shortest period for so much on each link, if hops come down at these times."""
+    shifts = (max(down) - one for one in down)
+    return max(max(load, (shift + load) / (shift // load + 1)) for shift in shifts)

@@ -121,7 +121,8 @@ class Waves:
 
         def next_time(stage: SpreadStage, ready: Numbers) -> Numbers:
             mine = moment[stage.first :][: stage.count]
-            return mine + np.maximum(-((mine - ready) // period), 0) * period
+            found: Numbers = mine + np.maximum(-((mine - ready) // period), 0) * period
+            return found
 
         for part in range(len(self.rows.parts)):
             self._run(part, next_time, start)
@@ -205,8 +206,12 @@ class Waves:
 
     def _span(self, start: Numbers) -> int:
         return max(
-            int((start[stage.first :][: stage.count].reshape(stage.shape).max(axis=1)
-            + self._late(stage)).max())
+            int(
+                (
+                    start[stage.first :][: stage.count].reshape(stage.shape).max(axis=1)
+                    + self._late(stage)
+                ).max()
+            )
             for stage in self.rows.stages
         )
 
@@ -223,9 +228,7 @@ class Waves:
                 continue
             mine = slice(stage.first, stage.first + stage.count)
             here = scatters.index(stage.step) if stage.step in scatters else -1
-            own = tuple(
-                i for i, one in enumerate(scatters) if one not in stage.free and i != here
-            )
+            own = tuple(i for i, one in enumerate(scatters) if one not in stage.free and i != here)
             kept = [1 if i in own else n for i, n in enumerate(shares)]
             ready = there.max(axis=own, keepdims=True) if own else there
             each = stage.shape[0] if here < 0 else 1

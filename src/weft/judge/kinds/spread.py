@@ -76,9 +76,7 @@ def _early(rows: SpreadRows, parts: list[PartHops]) -> Verdict | None:
     return None
 
 
-def _ready(
-    rows: SpreadRows, hops: PartHops, part: list[Wave]
-) -> Iterator[tuple[Wave, Numbers]]:
+def _ready(rows: SpreadRows, hops: PartHops, part: list[Wave]) -> Iterator[tuple[Wave, Numbers]]:
     """Waves in the order in which they run, and when each of their moves may start."""
     # When every share is wherever it is by now, or summed there: by share along each scatter.
     there = np.zeros(part[0].shares, dtype=np.int64)

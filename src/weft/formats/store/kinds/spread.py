@@ -12,7 +12,7 @@ from weft.algorithm.spread import ACTS
 from weft.errors import InputError
 from weft.formats.limits import checked_range
 from weft.formats.store._layout import Arrays, Types
-from weft.formats.store.kinds import KINDS, StoredKind, Taken, context
+from weft.formats.store.kinds import KINDS, Columns, StoredKind, Taken, context
 from weft.formats.store.kinds.levels import LADDERS, ladder_columns, ladders_of
 from weft.judge.spread_parts import wrong_spread
 from weft.units import CLOCK_PS
@@ -38,7 +38,7 @@ def _take(rows: SpreadRows, _algorithm: Algorithm) -> Taken:
         **{"sizes": rows.sizes, "npus": rows.npus, "parts": parts, "start": rows.start},
         **ladder_columns(rows.ladders),
     }
-    arrays = {name: np.array(columns[name], dtype=kind) for name, kind in _TYPES.items()}
+    arrays: Columns = {name: np.array(columns[name], dtype=kind) for name, kind in _TYPES.items()}
     return arrays, {"pieces": rows.pieces, "period": rows.period}
 
 
