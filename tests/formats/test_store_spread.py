@@ -83,6 +83,20 @@ def test_what_cannot_be_is_refused(change, message, tmp_path) -> None:
         weft.load(tmp_path / "a.weft")
 
 
+def test_many_chunks_come_back_but_not_any_number(tmp_path) -> None:
+    """A few rows stand for as many as planners make; no file may claim all memory."""
+    algorithm = spread()
+    for chunks, sound in ((1 << 21, True), (1 << 23, False)):
+        demand = replace(algorithm.demands[0], size=1 << 28, chunks_per_share=chunks)
+        rows = replace(algorithm.rows, pieces=chunks)
+        write(replace(algorithm, demands=(demand,), rows=rows), tmp_path / "a.weft")
+        if sound:
+            assert len(weft.load(tmp_path / "a.weft").rows) == 3 * chunks
+            continue
+        with pytest.raises(FormatError, match="chunks make no sense"):
+            weft.load(tmp_path / "a.weft")
+
+
 def test_another_collective_is_refused(tmp_path) -> None:
     write(spread(), tmp_path / "a.weft")
     rewrite(tmp_path / "a.weft", _demand(kind="gather", root=0))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.int64]
 ACTS = ("scatter", "copy", "gather")
+MOST_CHUNKS = 1 << 22  # that planners make, and that are read back from a few rows
 
 
 class SpreadStep(NamedTuple):

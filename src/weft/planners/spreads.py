@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.algorithm import Algorithm, SpreadPart, SpreadRows, SpreadStep, Timing
+from weft.algorithm.spread import MOST_CHUNKS
 from weft.collective.chunks import cut
 from weft.planners.problem import Problem
 from weft.planners.terraces import is_uneven, slowness
@@ -26,7 +27,7 @@ from weft.topology.levels import levels_of
 NAME = "spread"
 _UNITS = sorted({math.ceil(1.3**i) for i in range(90)})  # in a chunk
 _MOST_PIECES = 2048
-_MOST_CHUNKS, _MOST_MOVES = 1 << 22, 1 << 18  # of all; of one piece
+_MOST_MOVES = 1 << 18  # of one piece
 _FINALISTS = 24
 _PROBES = 1, 1 << 16  # bytes of chunks by which links are told apart
 _HARDLY = 1.005
@@ -238,7 +239,7 @@ class SpreadSearch:
             return [pieces] if rest == 0 and pieces else []
         if shares not in self.cuts:
             counts = {-(-self.units // (shares * units)) for units in _UNITS}
-            most = min(self.units, _MOST_CHUNKS) // shares
+            most = min(self.units, MOST_CHUNKS) // shares
             self.cuts[shares] = sorted(
                 count for count in counts if count <= min(most, _MOST_PIECES)
             )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from weft.algorithm import Algorithm, SpreadPart, SpreadRows, SpreadStep
-from weft.algorithm.spread import ACTS
+from weft.algorithm.spread import ACTS, MOST_CHUNKS
 from weft.errors import InputError
 from weft.formats.limits import checked_range
 from weft.formats.store._layout import Arrays, Types
@@ -43,6 +43,9 @@ def _take(rows: SpreadRows, _algorithm: Algorithm) -> Taken:
 
 
 def _make(frame: Algorithm, arrays: Arrays) -> SpreadRows:
+    chunks = frame.demands[0].chunks_per_share if frame.demands else 0
+    if chunks > MOST_CHUNKS:
+        raise InputError(f"{chunks} chunks make no sense; expected {MOST_CHUNKS} at most")
     topology, demand = context(frame, ("broadcast", "reduce"))
     columns = arrays.columns(_TYPES)
     npus, sizes = columns["npus"], tuple(columns["sizes"].tolist())
@@ -83,4 +86,4 @@ def _parts(numbers: list[int], dimensions: int, ladders: int) -> Iterator[Spread
         yield tuple(steps)
 
 
-KINDS.add(SpreadRows.kind, StoredKind(_take, _make))
+KINDS.add(SpreadRows.kind, StoredKind(_take, _make, most=MOST_CHUNKS))
