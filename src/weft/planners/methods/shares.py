@@ -57,7 +57,7 @@ class Shares(Planner):
             return None
         return f"plans one all-reduce of more than {FEW} NPUs in boxes that are not alike"
 
-    def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:
+    def rivals(self, problem: Problem, best: Algorithm, other: Planner) -> bool:  # noqa: ARG002
         """Among so many NPUs others take long."""
         ours = best.provenance["method"] == self.name
         return not ours or best.time > problem.task.ideal * _FAR
