@@ -17,6 +17,7 @@ from weft.algorithm import SpreadRows
         ("h100:64", "reduce", "1MiB", 511, 1.10),
         ("clos:32x16x8", "broadcast", "1GiB", 0, 1.04),
         ("clos:32x16x8", "reduce", "1GiB", 9, 1.04),
+        ("rails:8x32x16", "reduce", "256MiB", 9, 1.15),  # in two orders
         ("leaf-spine:16x16x8", "broadcast", "64MiB", 3, 1.25),  # half as many links up
     ],
 )

@@ -31,6 +31,7 @@ _MOST_MOVES = 1 << 18  # of one piece
 _FINALISTS = 24
 _PROBES = 1, 1 << 16  # bytes of chunks by which links are told apart
 _HARDLY = 1.005
+_TIMES, _MIXING = range(1, 8), 0.95  # parts in each of two orders, if that takes so little
 
 Line = tuple[tuple[int, ...], int]
 """Dimensions, and the ladder that leads along them."""
@@ -128,11 +129,21 @@ class Way:
     """Lines in order, the root's box first.
 
     `beside`: what leaves the box by the root's own ways out goes along the box last; there is as
-    much of it as of what leaves by another NPU's.
+    much of it as of what leaves by another NPU's. `turned`: how many parts go along the lines of
+    the first ladder last, beside `times` that go along them first.
     """
 
     lines: Lines
     beside: bool = False
+    times: int = 1
+    turned: int = 0
+
+    @property
+    def runs(self) -> list[tuple[Lines, int]]:
+        """Lines in the order of some parts, and of how many."""
+        first = self.lines[0][1][1]
+        back = sorted(self.lines, key=lambda one: one[1][1] == first)
+        return [(self.lines, self.times)] + [(tuple(back), self.turned)] * (self.turned > 0)
 
 
 class _Pace(NamedTuple):
@@ -195,6 +206,26 @@ class SpreadSearch:
         others = {line[1] for _, line in lines[1:]}
         if act == "scatter" and dimensions == self.scene.levels[0] and others - {ladder}:
             seen[Way(lines, beside=True)] = None
+            if (mixed := self._mixed(lines)) is not None:
+                seen[mixed] = None
+
+    def _mixed(self, lines: Lines) -> Way | None:
+        """Parts in both orders of two ladders, where that loads both better than in one order."""
+        best, way = _MIXING * self._load(Way(lines)), None
+        for times, turned in product(_TIMES, repeat=2):
+            mixed = Way(lines, times=times, turned=turned)
+            if (load := self._load(mixed) / (times + turned)) < best:
+                best, way = load / _MIXING, mixed
+        return way
+
+    def _load(self, way: Way) -> float:
+        """What a byte of every chunk takes on the busiest links."""
+        busy = dict[int, float]()
+        for lines, count in way.runs:
+            for _, line in lines:
+                slots = (self.scene.line(line[0]) - 1) * self._together(lines, line[0]) * count
+                busy[line[1]] = busy.get(line[1], 0.0) + slots * self._pace(line).byte
+        return max(busy.values())
 
     def _along(self, level: tuple[int, ...]) -> list[Lines]:
         """Ways along one level: scattered along the first factors, copied along the others."""
@@ -230,7 +261,7 @@ class SpreadSearch:
     def shares(self, way: Way) -> int:
         """How many shares all parts have."""
         counts = [self.scene.line(line[0]) - 1 for act, line in way.lines if act == "scatter"]
-        return math.prod(counts) * (counts[0] + 1 if way.beside else 1)
+        return math.prod(counts) * (counts[0] + 1 if way.beside else way.times + way.turned)
 
     def pieces(self, shares: int) -> list[int]:
         """Numbers of pieces that leave few chunks smaller than others; or what there must be."""
@@ -250,15 +281,17 @@ class SpreadSearch:
         shares, moves, latency, steps = self.shares(way), 0, 0.0, 0
         busy, twice = dict[int, float](), 0.0  # ps a byte in a period; if no moves share their time
         shifts: dict[int, set[int]] = {}
-        for act, line in way.lines:
+        for lines, count, (act, line) in [(*run, one) for run in way.runs for one in run[0]]:
             length, times = self.scene.line(line[0]) - 1, 1 + (act == "scatter")
-            slots = length * self._together(way, line[0]) * self._repeats(way, line[0])
+            repeats = self._repeats(way, line[0]) * count
+            slots = length * self._together(lines, line[0]) * repeats
             pace = self._pace(line)
             busy[line[1]] = busy.get(line[1], 0.0) + slots * pace.byte
             shifts.setdefault(line[1], set()).update(pace.down)
-            moves, steps = moves + slots * times, steps + times
+            moves += slots * times
             twice += slots * pace.byte * times
-            latency += times * pace.late
+            if lines is way.lines:  # parts run side by side
+                steps, latency = steps + times, latency + times * pace.late
         if moves > _MOST_MOVES:
             return
         for pieces in self.pieces(shares):
@@ -281,10 +314,10 @@ class SpreadSearch:
         first = way.lines[0][1][0]
         return self.scene.line(first) - (dimensions != first) if way.beside else 1
 
-    def _together(self, way: Way, dimensions: tuple[int, ...]) -> int:
+    def _together(self, lines: Lines, dimensions: tuple[int, ...]) -> int:
         """How many shares move along a line one after the other."""
         found, before = 1, True
-        for act, line in way.lines:
+        for act, line in lines:
             if line[0] == dimensions:
                 before = False
             elif act == "scatter" and not before:
@@ -293,10 +326,13 @@ class SpreadSearch:
 
     def parts(self, way: Way) -> tuple[SpreadPart, ...]:
         """Steps: what was scattered is gathered in the end, last first."""
-        there = [SpreadStep(act, *line) for act, line in way.lines]
-        main = (*there, *_gathers(there))
+        found = list[SpreadPart]()
+        for lines, count in way.runs:
+            there = [SpreadStep(act, *line) for act, line in lines]
+            found += [(*there, *_gathers(there))] * count
         if not way.beside:
-            return (main,)
+            return tuple(found)
+        (main,) = found
         box, *rest = there
         last = (*rest, *_gathers(rest), box, box._replace(act="gather"))
         return (*[main] * (self.scene.line(box.dimensions) - 1), last)

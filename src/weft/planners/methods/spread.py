@@ -9,7 +9,9 @@ from weft.planners.problem import Problem
 from weft.planners.spreads import NAME, best_spread, spread_grid
 
 # Among fewer NPUs others have better trees, and it is cheap to ask them.
-_MOST_LISTED, _MANY, _CLOSE = 128, 512, 1.05
+_MOST_LISTED, _CLOSE = 128, 1.05
+# Among so many others take long, and among still more too long.
+_MANY, _FAR, _VERY_MANY = 512, 1.6, 1024
 
 
 class Spread(Planner):
@@ -39,7 +41,8 @@ class Spread(Planner):
         """Of many, others take long, and their tables are large."""
         if self.fits(problem) is not None or (other.seeded and other.judged):
             return True
-        return problem.demand.ranks < _MANY and best.time > problem.task.ideal * _CLOSE
+        hope = _CLOSE if problem.demand.ranks < _MANY else _FAR
+        return problem.demand.ranks <= _VERY_MANY and best.time > problem.task.ideal * hope
 
     def plan(self, problem: Problem) -> Algorithm:
         grid = spread_grid(problem)
