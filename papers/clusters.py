@@ -14,7 +14,7 @@ from weft import synthesize
 from weft.topology import Topology, load_topology
 from weft.units import format_size, parse_size
 
-_KINDS = ("all-reduce", "all-gather", "reduce-scatter")
+_KINDS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce")
 
 # Network, NPUs.
 _HUNDREDS = (("h100:64", 512),)

@@ -152,5 +152,6 @@ def test_a_store_of_a_kind_that_is_not_known_is_refused(relay: Algorithm, tmp_pa
 
 
 def test_every_kind_has_a_judge_and_a_place_in_the_store() -> None:
-    kinds = {"table", "rounds", "symmetric", "repaired", "repaired-exchange", "periodic", "levels"}
+    kinds = {"table", "rounds", "symmetric", "repaired", "repaired-exchange", "periodic"}
+    kinds |= {"levels", "spread"}
     assert set(JUDGES) == set(KINDS) == kinds

@@ -13,6 +13,8 @@ from weft.algorithm import (
     LevelRows,
     LevelStep,
     RoundLog,
+    SpreadRows,
+    SpreadStep,
     SymmetricRows,
     Timing,
 )
@@ -87,6 +89,25 @@ def levels() -> Algorithm:
     rows = LevelRows(grid.sizes, grid.npus, ladders, (part,), start, sums=False)
     demand = Collective.of("all-gather", range(4), 400)
     return Algorithm((demand,), rows, Timing(topology, CostModel()), {"method": "by-level"})
+
+
+def spread(kind: str = "broadcast") -> Algorithm:
+    """Four NPUs on two leaves: the root scatters on its leaf, both copy across leaves, then gather.
+
+    Two chunks of 112 B: a hop in a leaf takes 132 ns, between leaves 152 ns. The second is
+    scattered when the first is gathered.
+    """
+    topology = load_topology("leaf-spine:2x2x2", bandwidth="1GB/s", latency="10ns")
+    grid = grid_of(topology, range(4))
+    leaf = SpreadStep("scatter", (0,), 0)
+    part = (leaf, SpreadStep("copy", (1,), 0), leaf._replace(act="gather"))
+    start = np.array([0, 132, 284] if kind == "broadcast" else [284, 132, 0]) * 1000
+    ladders = tuple(ladders_of(topology, grid))
+    rows = SpreadRows(
+        grid.sizes, grid.npus, ladders, (part,), 2, 284_000, start, sums=kind == "reduce"
+    )
+    demand = Collective.of(kind, range(4), 224, 2, root=0)
+    return Algorithm((demand,), rows, Timing(topology, CostModel()), {"method": "spread"})
 
 
 def assert_same_compact(a: Algorithm, b: Algorithm) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chakra_samples import star, told, with_places
-from compact_samples import levels, logged, symmetric
+from compact_samples import levels, logged, spread, symmetric
 from test_store import _demand, _entry, directory_of, repaired, rewrite, trees
 
 import weft
@@ -47,7 +47,7 @@ def used(path: Path) -> None:
 
 MAKERS = [told, with_places, lambda: star(4), lambda: logged(4), lambda: symmetric(4)]
 MAKERS += [lambda: repaired("all-reduce"), lambda: repaired("all-to-all"), lambda: trees()]
-MAKERS += [lambda: levels()]
+MAKERS += [lambda: levels(), lambda: spread()]
 
 
 @pytest.mark.parametrize("make", MAKERS)

@@ -11,6 +11,7 @@ from weft.algorithm.periodic import PeriodicRows
 from weft.algorithm.repaired import RepairedExchange, RepairedRows
 from weft.algorithm.rounds import RoundLog
 from weft.algorithm.rows import CompactRows, Rows
+from weft.algorithm.spread import SpreadPart, SpreadRows, SpreadStep
 from weft.algorithm.symmetric import SymmetricRows
 from weft.algorithm.timing import Timing
 from weft.algorithm.transfers import COLUMN_TYPES, Buffer, Routes, Transfers, place
@@ -33,6 +34,9 @@ __all__ = [
     "RoundLog",
     "Routes",
     "Rows",
+    "SpreadPart",
+    "SpreadRows",
+    "SpreadStep",
     "Stage",
     "SymmetricRows",
     "Timing",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -120,11 +120,7 @@ class LevelTable:
 
     def _away(self, step: LevelStep, index: Numbers) -> Numbers:
         """Where a distance along a step's level leads from place 0."""
-        total, sizes = np.zeros_like(index), self.levels.sizes
-        for dimension in step.dimensions:
-            index, along = np.divmod(index, sizes[dimension])
-            total += along * math.prod(sizes[:dimension])
-        return total
+        return self.ways.away(step.dimensions, index)
 
     def latest(self, stage: Stage) -> Numbers:
         """When each move of a stage ends at the latest."""
@@ -132,7 +128,7 @@ class LevelTable:
         by = self.moves(stage, np.arange(math.prod(stage.shape))).by
         climb, end = self._climb(stage), levels.start[stage.moves].copy()
         tops = climb.top(by)
-        _check_tops(tops)
+        check_tops(tops)
         longest = self.sizes_of(stage.part)[1]
         for top in np.unique(tops).tolist():
             wait = self.wait(climb, stage.part, top) * climb.last_turn[top]
@@ -144,7 +140,7 @@ class LevelTable:
         """When moves start and end, each at a place."""
         climb, moves = self._climb(stage), self.moves(stage, which)
         start, tops = self.levels.start[stage.moves][which], climb.top(moves.by)
-        _check_tops(tops)
+        check_tops(tops)
         _, size = self._carried(stage, moves, at)
         end = np.empty_like(start)
         for top in np.unique(tops).tolist():
@@ -166,7 +162,7 @@ class LevelTable:
         adds = not stage.back and not levels.exchange
         read = chunk if step.scatter or not adds else chunk + self._kept(stage)
         src, dst = levels.npus[at], levels.npus[moved(levels.sizes, at, moves.by)]
-        route = self._route(step, moves.by, at)
+        route = self.ways.route(step.dimensions, step.ladder, moves.by, at)
         return ListedMoves(chunk, src, dst, adds, route, start, end, read, chunk)
 
     def _climb(self, stage: Stage) -> Climb:
@@ -190,7 +186,7 @@ class LevelTable:
         share = moved(self.levels.sizes, here, moves.share)
         chunk, _ = self._chunks(stage.part, here, share, moves)
         npu, start = self.levels.npus[here], np.repeat(when, len(at))
-        route = np.full_like(chunk, self._way_count * len(self.levels.npus))
+        route = np.full_like(chunk, self.ways.count)
         return ListedMoves(
             chunk, npu, npu, False, route, start, start, chunk, chunk + self._kept(stage)
         )
@@ -266,62 +262,101 @@ class LevelTable:
 
     def _takes(self, climb: Climb, top: int, size: Numbers) -> Numbers:
         """How long chunks of these sizes are on their way."""
-        cost, sizes = self.algorithm.require_timing().cost.core, np.unique(size)
-        takes = [hop_times(climb, cost, int(one), top)[0] for one in sizes]
-        return np.array(takes, dtype=np.int64)[np.searchsorted(sizes, size)]
+        return takes(climb, self.algorithm.require_timing().cost.core, top, size)
 
     @cached_property
-    def ways(self) -> dict[tuple[tuple[int, ...], int], int]:
-        """The first way of each level and ladder: there is one for every distance."""
+    def ways(self) -> Ways:
+        steps = [
+            (step.dimensions, step.ladder) for part in self.levels.parts for step in part.steps
+        ]
+        return Ways(self.levels.sizes, self.climbs, steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The routes of moves along lines of a grid: one for every distance and place.
+
+    Attributes
+    ----------
+    steps
+        Dimensions and ladder of each line that moves go along; some may be there again.
+    """
+
+    sizes: tuple[int, ...]
+    climbs: list[Climb]
+    steps: list[tuple[tuple[int, ...], int]]
+
+    def away(self, dimensions: tuple[int, ...], index: Numbers) -> Numbers:
+        """Where a distance along a line leads from place 0."""
+        total = np.zeros_like(index)
+        for dimension in dimensions:
+            index, along = np.divmod(index, self.sizes[dimension])
+            total += along * math.prod(self.sizes[:dimension])
+        return total
+
+    @cached_property
+    def _first(self) -> dict[tuple[tuple[int, ...], int], int]:
+        """The first way of each line and ladder: there is one for every distance."""
         found, first = dict[tuple[tuple[int, ...], int], int](), 0
-        for part in self.levels.parts:
-            for step in part.steps:
-                if (step.dimensions, step.ladder) not in found:
-                    found[step.dimensions, step.ladder] = first
-                    first += self.levels.size(step) - 1
+        for dimensions, ladder in dict.fromkeys(self.steps):
+            found[dimensions, ladder] = first
+            first += self._length(dimensions) - 1
         return found
 
-    @property
-    def _way_count(self) -> int:
-        return sum(
-            math.prod(self.levels.sizes[dimension] for dimension in dimensions) - 1
-            for dimensions, _ in self.ways
-        )
+    def _length(self, dimensions: tuple[int, ...]) -> int:
+        return math.prod(self.sizes[dimension] for dimension in dimensions)
 
-    def _route(self, step: LevelStep, by: Numbers, at: Numbers) -> Numbers:
+    @property
+    def _places(self) -> int:
+        return math.prod(self.sizes)
+
+    @property
+    def count(self) -> int:
+        """How many routes there are."""
+        return sum(self._length(one) - 1 for one, _ in self._first) * self._places
+
+    def route(self, dimensions: tuple[int, ...], ladder: int, by: Numbers, at: Numbers) -> Numbers:
         """Numbers of routes, way by way; those within an NPU's memory come last."""
-        if self._way_count * len(self.levels.npus) > _MOST_ROUTES:
+        if self.count > _MOST_ROUTES:
             raise InputError(f"there are more than {_MOST_ROUTES:,} routes, too many to list")
         index, stride = np.zeros_like(by), 1
-        for dimension in step.dimensions:
-            size = self.levels.sizes[dimension]
-            index += by // math.prod(self.levels.sizes[:dimension]) % size * stride
+        for dimension in dimensions:
+            size = self.sizes[dimension]
+            index += by // math.prod(self.sizes[:dimension]) % size * stride
             stride *= size
-        way = self.ways[step.dimensions, step.ladder] + index - 1
-        return way * len(self.levels.npus) + at
+        return (self._first[dimensions, ladder] + index - 1) * self._places + at
 
     def routes(self) -> Routes:
-        """All routes, as `_route` numbers them."""
+        """All routes, as `route` numbers them."""
         lengths, links = [np.zeros(1, dtype=np.int64)], []
-        everywhere = np.arange(len(self.levels.npus))
-        for by, climb in self._all_ways():
-            top = int(climb.top(np.array([by]))[0])
-            crossed = climb.links(everywhere, np.array([by]), top)
-            lengths.append(np.full(len(everywhere), crossed.shape[1], dtype=np.int64))
-            links.append(crossed.reshape(-1))
+        everywhere = np.arange(self._places)
+        for dimensions, ladder in self._first:
+            away = self.away(dimensions, np.arange(1, self._length(dimensions)))
+            for by in away.tolist():
+                climb = self.climbs[ladder]
+                top = int(climb.top(np.array([by]))[0])
+                crossed = climb.links(everywhere, np.array([by]), top)
+                lengths.append(np.full(len(everywhere), crossed.shape[1], dtype=np.int64))
+                links.append(crossed.reshape(-1))
         lengths.append(np.zeros(1, dtype=np.int64))
         return Routes(np.cumsum(np.concatenate(lengths)), np.concatenate(links).astype(np.int32))
 
-    def _all_ways(self) -> Iterator[tuple[int, Climb]]:
-        seen = set[tuple[tuple[int, ...], int]]()
-        for step in (step for part in self.levels.parts for step in part.steps):
-            if (step.dimensions, step.ladder) not in seen:
-                seen.add((step.dimensions, step.ladder))
-                away = self._away(step, np.arange(1, self.levels.size(step)))
-                yield from ((by, self.climbs[step.ladder]) for by in away.tolist())
+    def near(self, place: int, route: NDArray[np.integer]) -> Numbers:
+        """The first switch above a place on each of its routes."""
+        switch = [int(climb.switch[0, place]) for climb in self.climbs]
+        firsts = np.array(list(self._first.values())) * self._places
+        way = np.searchsorted(firsts, route, side="right") - 1
+        return np.array([switch[ladder] for _, ladder in self._first])[way]
 
 
-def _check_tops(tops: Numbers) -> None:
+def takes(climb: Climb, cost: _core.CostModel, top: int, size: Numbers) -> Numbers:
+    """How long chunks of these sizes are on their way."""
+    sizes = np.unique(size)
+    each = [hop_times(climb, cost, int(one), top)[0] for one in sizes]
+    return np.array(each, dtype=np.int64)[np.searchsorted(sizes, size)]
+
+
+def check_tops(tops: Numbers) -> None:
     if (tops < 0).any():
         raise InputError("no ladder leads as far as a move of the rows does")
 

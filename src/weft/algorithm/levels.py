@@ -175,12 +175,8 @@ class LevelRows(CompactRows):
         return in_order([rows for rows in found if rows is not None])
 
     def near(self, algorithm: Algorithm, npu: int, rows: Transfers) -> Numbers:
-        table, route = LevelTable(algorithm, self), rows.require_times().route
-        here = int(np.flatnonzero(self.npus == npu)[0])
-        switch = [int(climb.switch[0, here]) for climb in table.climbs]
-        firsts = np.array(list(table.ways.values())) * len(self.npus)
-        level = np.searchsorted(firsts, route, side="right") - 1
-        return np.array([switch[ladder] for _, ladder in table.ways])[level]
+        table, here = LevelTable(algorithm, self), np.flatnonzero(self.npus == npu)
+        return table.ways.near(int(here[0]), rows.require_times().route)
 
     def table(self, algorithm: Algorithm) -> tuple[Transfers, Routes]:
         table, everywhere = LevelTable(algorithm, self), np.arange(len(self.npus))
@@ -188,4 +184,4 @@ class LevelRows(CompactRows):
         for stage in self.stages:
             found.append(table.rows(stage, np.arange(math.prod(stage.shape)), everywhere))
             found.append(table.copies(stage, everywhere))
-        return in_order([rows for rows in found if rows is not None]), table.routes()
+        return in_order([rows for rows in found if rows is not None]), table.ways.routes()

@@ -172,7 +172,7 @@ alignment_option = option(
 method_option = option(
     "--method NAME|FILE",
     "Use one method only: by-level, symmetric, gateways, in-switch, exchange, matching, rounds, "
-    "periodic, unicast, rooted, trees, steady, steiner, or a classical algorithm that "
+    "periodic, unicast, rooted, spread, trees, steady, steiner, or a classical algorithm that "
     "`weft compare --help` lists; or take the algorithm in a file.",
     default="auto",
 )

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Algorithm, LevelPart, LevelRows
 from weft.cost import CostModel
 from weft.judge.ladders import Rungs
-from weft.judge.level_parts import length, sizes_of
 
 Numbers = NDArray[np.int64]
+
+
+class Along(Protocol):
+    """A step along lines of a grid, over a ladder."""
+
+    @property
+    def dimensions(self) -> tuple[int, ...]: ...
+    @property
+    def ladder(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,22 +32,17 @@ class PartHops:
 
     Attributes
     ----------
+    sizes
+        Of the grid.
     bytes
         The sizes of its chunks.
     """
 
-    rows: LevelRows
-    part: LevelPart
+    sizes: tuple[int, ...]
+    steps: Sequence[Along]
     ladders: list[Rungs]
     cost: CostModel
     bytes: Numbers
-
-    @classmethod
-    def of(
-        cls, algorithm: Algorithm, rows: LevelRows, ladders: list[Rungs], number: int
-    ) -> PartHops:
-        cost, sizes = algorithm.require_timing().cost, sizes_of(algorithm, rows, number)
-        return cls(rows, rows.parts[number], ladders, cost, sizes)
 
     def away(self, step: int) -> Numbers:
         """Where the distances along a step's level lead from place 0, from 1 on."""
@@ -51,12 +55,12 @@ class PartHops:
     @cached_property
     def _ways(self) -> list[tuple[Numbers, Numbers]]:
         found = []
-        for step in self.part.steps:
-            index = np.arange(1, length(self.rows, step))
+        for step in self.steps:
+            index = np.arange(1, math.prod(self.sizes[d] for d in step.dimensions))
             away, differ = np.zeros_like(index), np.zeros_like(index)
             for dimension in step.dimensions:
-                index, along = np.divmod(index, self.rows.sizes[dimension])
-                away += along * math.prod(self.rows.sizes[:dimension])
+                index, along = np.divmod(index, self.sizes[dimension])
+                away += along * math.prod(self.sizes[:dimension])
                 differ |= (along > 0).astype(np.int64) << dimension
             rungs = self.ladders[step.ladder]
             kinds, kind = np.unique(differ, return_inverse=True)
@@ -66,7 +70,7 @@ class PartHops:
 
     def reversed(self, step: int) -> Numbers:
         """For each distance, the one that leads back: in the arrays above, by place."""
-        sizes = [self.rows.sizes[dimension] for dimension in self.part.steps[step].dimensions]
+        sizes = [self.sizes[dimension] for dimension in self.steps[step].dimensions]
         cube = np.arange(math.prod(sizes)).reshape(sizes[::-1])
         for axis in range(len(sizes)):
             cube = np.roll(np.flip(cube, axis), 1, axis)
@@ -75,7 +79,7 @@ class PartHops:
 
     def unreached(self) -> str | None:
         """A distance of some step along which its ladder does not lead, in words."""
-        for number, step in enumerate(self.part.steps):
+        for number, step in enumerate(self.steps):
             for at in np.flatnonzero(self.tops(number) < 0)[:1].tolist():
                 far = self.away(number)[at]
                 return f"no switch of ladder {step.ladder} is above places 0 and {far}"
@@ -83,11 +87,18 @@ class PartHops:
 
     def late(self, step: int) -> Numbers:
         """The latest that what a move carries arrives after its start, by distance."""
-        tops, ladder = self.tops(step), self.part.steps[step].ladder
+        tops, ladder = self.tops(step), self.steps[step].ladder
         late = np.zeros(len(tops), dtype=np.int64)
         for top in np.unique(tops).tolist():
             late[tops == top] = self.holds(ladder, top)[0] + self.spread(ladder, top)
         return late
+
+    def over(self, step: int) -> int:
+        """How long after its start a move may hold links, or be on its way, at the most."""
+        ladder, longest = self.steps[step].ladder, int(self.late(step).max(initial=0))
+        for top in np.unique(self.tops(step)).tolist():
+            longest = max(longest, int(self.holds(ladder, top)[2].max()) + self.spread(ladder, top))
+        return longest
 
     def holds(self, ladder: int, top: int) -> tuple[int, Numbers, Numbers]:
         """See `Rungs.holds`."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import LevelRows
 from weft.judge.ladders import Rungs, Sharers
 from weft.judge.level_hops import PartHops
-from weft.judge.level_parts import all_phases
 from weft.judge.verdict import Verdict
 from weft.topology.model import Topology
 from weft.units import format_time
@@ -23,19 +21,43 @@ Kind = tuple[int, int, bool]
 """Links of one kind: ladder, tier, whether they lead down."""
 
 
+class Going(NamedTuple):
+    """The moves of one step of a part.
+
+    Attributes
+    ----------
+    back
+        Whether what lies at a distance comes from there.
+    moves
+        Their numbers, by distance; -1 for those that take no links of their own.
+    """
+
+    hops: PartHops
+    step: int
+    back: bool
+    moves: Numbers
+
+
 def meeting(
-    topology: Topology, rows: LevelRows, ladders: list[Rungs], parts: list[PartHops]
+    topology: Topology,
+    sizes: tuple[int, ...],
+    ladders: list[Rungs],
+    start: Numbers,
+    goings: Iterable[Going],
 ) -> Verdict | None:
-    """Two moves, or two turns of one, that may hold one link at the same time, if there are."""
-    found = _Links(topology, rows, ladders, parts)
-    used = found.kinds()
+    """Two moves, or two turns of one, that may hold one link at the same time, if there are.
+
+    `start`: of each move.
+    """
+    found = _Links(topology, sizes, ladders)
+    used = found.kinds(goings)
     if (twice := found.on_two_tiers(used)) is not None:
         return twice
     for uses in used.values():
         for use in uses:
             if (same := found.same_turn(use)) is not None:
                 return same
-        if (met := _meeting(rows.start, uses)) is not None:
+        if (met := _meeting(start, uses)) is not None:
             return met
     return None
 
@@ -77,27 +99,21 @@ class _Use:
 @dataclass(frozen=True, eq=False)
 class _Links:
     topology: Topology
-    rows: LevelRows
+    sizes: tuple[int, ...]
     ladders: list[Rungs]
-    parts: list[PartHops]
     apart: set[tuple[Kind, int, int]] = field(default_factory=set)
     sharers: dict[tuple[Kind, int], Sharers] = field(default_factory=dict)
 
-    def kinds(self) -> dict[Kind, list[_Use]]:
+    def kinds(self, goings: Iterable[Going]) -> dict[Kind, list[_Use]]:
         """All uses, by the kind of links."""
         found: dict[Kind, list[_Use]] = {}
-        for number, phases in all_phases(self.rows):
-            hops = self.parts[number]
-            for phase in phases:
-                back = hops.reversed(phase.step) if phase.back else slice(None)
-                tops, by = hops.tops(phase.step)[back], hops.away(phase.step)[back]
-                each = math.prod(phase.shape[1:])
-                ladder = hops.part.steps[phase.step].ladder
-                for top in np.unique(tops).tolist():
-                    some = np.flatnonzero(tops == top)
-                    moves = phase.first + some[:, None] * each + np.arange(each)
-                    for use in self._uses(hops, ladder, top, by[some], moves):
-                        found.setdefault(use.kind, []).append(use)
+        for hops, step, is_back, moves in goings:
+            back = hops.reversed(step) if is_back else slice(None)
+            tops, by = hops.tops(step)[back], hops.away(step)[back]
+            for top in np.unique(tops).tolist():
+                some = np.flatnonzero(tops == top)
+                for use in self._uses(hops, hops.steps[step].ladder, top, by[some], moves[some]):
+                    found.setdefault(use.kind, []).append(use)
         return found
 
     def _uses(
@@ -110,7 +126,7 @@ class _Links:
         for tier, down in product(range(top + 1), (False, True)):
             place = 2 * top + 1 - tier if down else tier
             turning = rungs.changed(top, tier) & rungs.turning[top] if down and wait else 0
-            shifts, shift = np.unique(_only(self.rows.sizes, by, turning), return_inverse=True)
+            shifts, shift = np.unique(_only(self.sizes, by, turning), return_inverse=True)
             shared, order = rungs.shared[tier], np.argsort(shift.reshape(-1), kind="stable")
             ends = np.cumsum(np.bincount(shift.reshape(-1)))[:-1]
             for one, some in zip(shifts.tolist(), np.split(order, ends), strict=True):
@@ -124,7 +140,7 @@ class _Links:
                     int(end[place]) + (spread if shared else 0),
                     int(end[place]) + spread,
                     (wait, top, one) if wait else (0, 0, 0),
-                    moves[some].reshape(-1),
+                    moves[some][moves[some] >= 0],
                 )
 
     def same_turn(self, use: _Use) -> Verdict | None:

@@ -207,7 +207,7 @@ def _terraced(
         return None
     grid, levels = lines
     climbs = tuple(Climb(topology, grid.sizes, ladder) for ladder in ladders_of(topology, grid))
-    if any(_is_uneven(climb) for climb in climbs):
+    if any(is_uneven(climb) for climb in climbs):
         return None
     known = dict[Hop, int]()
     drafts = [draft for split in _splits(levels) if (draft := _draft(grid, climbs, split, known))]
@@ -223,7 +223,7 @@ def _terraced(
     return _with_frames(scene, drafts)
 
 
-def _is_uneven(climb: Climb) -> bool:
+def is_uneven(climb: Climb) -> bool:
     """Whether places share their first switches, but not line by line: a box lost an NPU."""
     first = climb.switch[0]
     return not climb.above[0] and len(np.unique(first)) < len(first)
@@ -334,7 +334,7 @@ def _draft(
     for dimensions in levels:
         away = grid.lines(dimensions)[1:]
         reaching = [
-            (_slowness(climb, int(tops.max())), number, tops)
+            (slowness(climb, int(tops.max())), number, tops)
             for number, climb in enumerate(climbs)
             if number >= first
             if (tops := climb.top(away)).min() >= 0
@@ -384,7 +384,7 @@ def _with_frames(scene: TerracedScene, drafts: Sequence[_Draft]) -> TerracedScen
     return replace(scene, frames=tuple(frames), rate=rate, held=held)
 
 
-def _slowness(climb: Climb, top: int) -> tuple[float, float]:
+def slowness(climb: Climb, top: int) -> tuple[float, float]:
     """Seconds that a byte of everybody takes, and latency."""
     bandwidth, latency = climb.speeds(top)
     return float((climb.users(top) / bandwidth).max()), float(latency.sum())

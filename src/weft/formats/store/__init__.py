@@ -137,7 +137,7 @@ def _algorithm(directory: Directory, arrays: Arrays, size: int) -> Algorithm:
     # Rows of one NPU's chunks stand for those of all: in an All-to-All each has as many as there
     # are NPUs, elsewhere there are no more chunks than such rows.
     exchange = [demand.kind for demand in directory.demands] == ["all-to-all"]
-    most = limit * npus if kind.of_one and exchange else limit
+    most = limit * npus if kind.of_one and exchange else max(limit, kind.most * npus)
     empty = read_header(directory, columns, topology, npus, most)
     return replace(empty, rows=kind.make(empty, arrays))
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.algorithm import Algorithm, LevelRows
+from weft.algorithm import Algorithm, LevelPart, LevelRows
 from weft.judge.kinds import Progress, judges
 from weft.judge.ladders import Rungs, wrong_ladder
 from weft.judge.level_hops import PartHops
-from weft.judge.level_links import meeting
-from weft.judge.level_parts import Phase, all_phases, length, wrong_parts
+from weft.judge.level_links import Going, meeting
+from weft.judge.level_parts import Phase, all_phases, length, sizes_of, wrong_parts
 from weft.judge.table import LISTED, judge_table
 from weft.judge.verdict import Verdict
 from weft.units import format_time
@@ -39,13 +40,17 @@ def judge_levels(algorithm: Algorithm, rows: LevelRows, _progress: Progress = No
         if isinstance(found, str):
             return Verdict(False, found, "structure")
         ladders.append(found)
-    parts = [PartHops.of(algorithm, rows, ladders, number) for number in range(len(rows.parts))]
+    cost = algorithm.require_timing().cost
+    parts = [
+        PartHops(rows.sizes, part.steps, ladders, cost, sizes_of(algorithm, rows, number))
+        for number, part in enumerate(rows.parts)
+    ]
     for part in parts:
         if (unreached := part.unreached()) is not None:
             return Verdict(False, unreached, "route")
     verdict = _early(rows, parts)
     if verdict is None:  # a verdict of something wrong is false
-        verdict = meeting(topology, rows, ladders, parts)
+        verdict = meeting(topology, rows.sizes, ladders, rows.start, _goings(rows, parts))
     if verdict is not None:
         return verdict
     if len(rows) > LISTED:
@@ -55,11 +60,18 @@ def judge_levels(algorithm: Algorithm, rows: LevelRows, _progress: Progress = No
     return verdict if verdict else Verdict(False, text, verdict.kind, verdict.row)
 
 
+def _goings(rows: LevelRows, parts: list[PartHops]) -> Iterator[Going]:
+    for number, phases in all_phases(rows):
+        for step, back, first, shape in phases:
+            moves = first + np.arange(math.prod(shape)).reshape(shape[0], math.prod(shape[1:]))
+            yield Going(parts[number], step, back, moves)
+
+
 def _early(rows: LevelRows, parts: list[PartHops]) -> Verdict | None:
     """A move that starts before what it sends is there, if there is one."""
     for number, phases in all_phases(rows):
         judged = _exchanged if rows.exchange else _composed
-        for phase, ready, what in judged(_Part(rows, parts[number], phases)):
+        for phase, ready, what in judged(_Part(rows, rows.parts[number], parts[number], phases)):
             start = phase.of(rows.start)
             for at in np.flatnonzero((start < ready).reshape(-1))[:1].tolist():
                 ready = np.broadcast_to(ready, start.shape)
@@ -74,16 +86,17 @@ class _Part:
     """A part with its moves."""
 
     rows: LevelRows
+    part: LevelPart
     hops: PartHops
     phases: list[Phase]
 
     @property
     def pieces(self) -> int:
-        return self.hops.part.pieces
+        return self.part.pieces
 
     @property
     def sizes(self) -> list[int]:
-        return [length(self.rows, step) for step in self.hops.part.steps]
+        return [length(self.rows, step) for step in self.part.steps]
 
     def arrived(self, phase: Phase) -> Numbers:
         """When what each move of a phase carries is there at the latest."""
@@ -98,7 +111,7 @@ _SENT, _KEPT = "what it sends is there", "its receivers keep a copy of what they
 
 def _composed(part: _Part) -> Iterator[tuple[Phase, Numbers, str]]:
     """Phases, and when each of their moves may start, and why."""
-    sizes, steps, pieces = part.sizes, part.hops.part.steps, part.pieces
+    sizes, steps, pieces = part.sizes, part.part.steps, part.pieces
     # When sums are complete before a step, and when what was sent in one shot has been kept apart:
     # by where shares belong along the levels to come, in their order, the first varying fastest.
     shares = int(np.prod([s for s, step in zip(sizes, steps, strict=True) if step.scatter]))

@@ -30,6 +30,8 @@ class StoredKind:
         Rows from the algorithm without its rows, and from arrays and numbers of a file.
     of_one
         Whether they are those of one NPU's chunks in an All-to-All, and stand for those of all.
+    most
+        How many chunks a few rows may stand for: `make` refuses more.
     file
         The file without a name in which the log of some rows lies, if it does.
     """
@@ -37,6 +39,7 @@ class StoredKind:
     take: Callable[[Any, Algorithm], Taken]
     make: Callable[[Algorithm, Arrays], Rows]
     of_one: bool = False
+    most: int = 0
     file: Callable[[Any], UnnamedFile | None] = lambda _rows: None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +15,19 @@ from weft.formats.store._layout import Arrays, Types
 from weft.formats.store.kinds import KINDS, StoredKind, Taken
 from weft.judge.level_parts import wrong_parts
 from weft.topology.ladders import Ladder
+from weft.topology.model import Topology
 from weft.units import CLOCK_PS
 
-_TYPES: Types = {
-    "sizes": np.int64,
-    "npus": np.int32,
+LADDERS: Types = {
     "tiers": np.int64,  # of each ladder
     "up": np.int32,  # ladder by ladder, tier by tier, place by place
     "down": np.int32,
     "turn": np.int32,
+}
+_TYPES: Types = {
+    "sizes": np.int64,
+    "npus": np.int32,
+    **LADDERS,
     "parts": np.int64,  # pieces, number of steps; of each: in shares, ladder, dimensions as bits
     "start": np.int64,
 }
@@ -40,13 +45,9 @@ def _take(rows: LevelRows, _algorithm: Algorithm) -> Taken:
     columns = {
         "sizes": rows.sizes,
         "npus": rows.npus,
-        "tiers": [ladder.tiers for ladder in rows.ladders],
         "parts": parts,
         "start": rows.start,
-        **{
-            name: np.concatenate([getattr(one, name).reshape(-1) for one in rows.ladders])
-            for name in ("up", "down", "turn")
-        },
+        **ladder_columns(rows.ladders),
     }
     return {name: np.array(columns[name], dtype=kind) for name, kind in _TYPES.items()}, {}
 
@@ -60,13 +61,12 @@ def _make(frame: Algorithm, arrays: Arrays) -> LevelRows:
     count, topology = len(npus), frame.timing.topology
     if not sizes or min(sizes) < 1 or len(sizes) > 62 or math.prod(sizes) != count:
         raise InputError("the grid does not have as many places as NPUs")
-    ranges = {"npus": topology.npus, "start": CLOCK_PS, "turn": count, "tiers": 63}
-    for name, end in {**ranges, "up": topology.links, "down": topology.links}.items():
+    for name, end in {"npus": topology.npus, "start": CLOCK_PS}.items():
         checked_range(name, columns[name], end)
     rows = LevelRows(
         sizes,
         npus,
-        tuple(_ladders(columns, count)),
+        tuple(ladders_of(columns, count, topology)),
         tuple(_parts(columns["parts"].tolist(), len(sizes), len(columns["tiers"]))),
         columns["start"],
         exchange=demand.kind == "all-to-all",
@@ -78,7 +78,19 @@ def _make(frame: Algorithm, arrays: Arrays) -> LevelRows:
     return rows
 
 
-def _ladders(columns: Arrays | dict[str, np.ndarray], count: int) -> Iterator[Ladder]:
+def ladder_columns(ladders: Sequence[Ladder]) -> dict[str, Any]:
+    """Ladders as columns: see `LADDERS`."""
+    columns: dict[str, Any] = {"tiers": [ladder.tiers for ladder in ladders]}
+    for name in ("up", "down", "turn"):
+        columns[name] = np.concatenate([getattr(one, name).reshape(-1) for one in ladders])
+    return columns
+
+
+def ladders_of(columns: dict[str, Any], count: int, topology: Topology) -> Iterator[Ladder]:
+    """Ladders from columns, for so many places."""
+    links = topology.links
+    for name, end in {"turn": count, "tiers": 63, "up": links, "down": links}.items():
+        checked_range(name, columns[name], end)
     tiers = columns["tiers"].tolist()
     if any(len(columns[name]) != sum(tiers) * count for name in ("up", "down", "turn")):
         raise InputError("the ladders do not have one link for every place")
