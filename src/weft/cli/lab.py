@@ -1,0 +1,107 @@
+"""``weft lab``: run programs on an emulated network of network namespaces."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli.options import NetworkOptions, option, topology_argument
+from weft.cli.printing import json_option, say, say_json
+from weft.errors import InputError
+
+if TYPE_CHECKING:
+    from weft.lab import Lab, Traffic
+    from weft.lab.ways import Steps
+
+
+@click.command()
+@topology_argument("TOPOLOGY")
+@click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED)
+@option(
+    "--scale FACTOR",
+    "Bandwidths times this, α divided by it: 1e-3. By default 1, or the first of 0.1, 0.01, ... "
+    "at which this machine can carry all links.",
+    type=float,
+)
+@option("--plan ALGO", "Have addresses for the ways of this algorithm through switches, too.")
+@option(
+    "--once",
+    "Run COMMAND on the first NPU only, since it starts the others itself. Known of mpiexec.",
+    is_flag=True,
+)
+@json_option
+def lab(
+    network: NetworkOptions,
+    command: tuple[str, ...],
+    scale: float | None,
+    plan: str | None,
+    once: bool,
+    as_json: bool,
+) -> None:
+    """Run COMMAND on every NPU of an emulated network, and print what its links carried.
+
+    Each NPU and each switch of TOPOLOGY becomes a network namespace of this machine, each link a
+    cable between two of them that carries as many bytes per second as the link, scaled. COMMAND
+    finds its rank and the addresses of the others in its environment: see docs/lab.md. Needs Linux,
+    root and iproute2; nothing is left of the lab afterwards. The exit code is that of COMMAND;
+    with --json what it prints goes to standard error.
+
+    \b
+    Examples:
+      weft lab mesh:3x3 --bandwidth 50Mbit/s -- python train.py
+      weft lab switch:8 --scale 1e-3 -- mpiexec -n 8 ./osu_allreduce
+    """  # noqa: D301 - click reads the control character
+    from weft.lab import Lab, check_command, in_own_space, lab_plan, starts_ranks_itself
+
+    if not command:
+        raise InputError("there is no command to run in the lab; give it after --")
+    laid_out = lab_plan(network.load(), scale, _ways_of(plan))
+    check_command(laid_out, command)
+    for doubt in laid_out.doubts:
+        say(f"weft: {doubt}", err=True)
+
+    def work() -> int:
+        made = Lab(laid_out)
+        code, traffic = made.run(
+            command,
+            once=once or starts_ranks_itself(command),
+            output=sys.stderr.buffer if as_json else None,
+        )
+        if as_json:
+            say_json({"exit_code": code, **_facts(made, traffic)})
+        else:
+            from weft.cli.lab_report import print_traffic
+
+            print_traffic(made, traffic)
+        return code
+
+    code = in_own_space(work)
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _ways_of(plan: str | None) -> list[Steps]:
+    """The ways of an algorithm through switches."""
+    if plan is None:
+        return []
+    from weft.api import load
+
+    algorithm = load(plan)
+    if algorithm.timing is None:
+        raise InputError(f"{plan} has no routes; give an algorithm that was planned for a network")
+    routes = algorithm.timing.routes
+    ends = zip(routes.offsets[:-1].tolist(), routes.offsets[1:].tolist(), strict=True)
+    return [tuple(routes.links[first:last].tolist()) for first, last in ends]
+
+
+def _facts(lab: Lab, traffic: Traffic) -> dict[str, Any]:
+    plan = lab.plan
+    return {
+        "topology": plan.topology.title,
+        "scale": plan.scale,
+        "alpha_emulated": lab.delays,
+        **traffic.to_dict(),
+        "doubts": [*plan.doubts, *traffic.doubts],
+    }
