@@ -53,22 +53,19 @@ def lab(
       weft lab mesh:3x3 --bandwidth 50Mbit/s -- python train.py
       weft lab switch:8 --scale 1e-3 -- mpiexec -n 8 ./osu_allreduce
     """  # noqa: D301 - click reads the control character
-    from weft.lab import Lab, check_command, in_own_space, lab_plan, starts_ranks_itself
+    from weft.lab import Lab, Start, check_command, in_own_space, lab_plan, starts_ranks_itself
 
     if not command:
         raise InputError("there is no command to run in the lab; give it after --")
     laid_out = lab_plan(network.load(), scale, _ways_of(plan))
-    check_command(laid_out, command)
+    check_command(command)
     for doubt in laid_out.doubts:
         say(f"weft: {doubt}", err=True)
 
     def work() -> int:
         made = Lab(laid_out)
-        code, traffic = made.run(
-            command,
-            once=once or starts_ranks_itself(command),
-            output=sys.stderr.buffer if as_json else None,
-        )
+        start = Start(command, once or starts_ranks_itself(command))
+        code, traffic = made.run(start, output=sys.stderr.buffer if as_json else None)
         if as_json:
             say_json({"exit_code": code, **_facts(made, traffic)})
         else:

@@ -6,12 +6,13 @@ Each NPU and each switch is a network namespace, each link a virtual cable whose
 
 from weft.lab.counters import Traffic
 from weft.lab.plan import LabPlan, lab_plan
-from weft.lab.session import Lab, check_command, starts_ranks_itself
+from weft.lab.session import Lab, Start, check_command, starts_ranks_itself
 from weft.lab.space import in_own_space
 
 __all__ = [
     "Lab",
     "LabPlan",
+    "Start",
     "Traffic",
     "check_command",
     "in_own_space",

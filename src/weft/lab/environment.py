@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +80,15 @@ def addresses(plan: LabPlan, npu: int) -> dict[str, Any]:
     return {"npu": npu, "host": host_address(npu), "hosts": hosts, "peers": peers}
 
 
-def environment(plan: LabPlan) -> dict[str, str]:
+def search_path() -> str:
+    """Where commands are looked for: also where Weft's own is."""
+    scripts = os.path.dirname(sys.executable)
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), scripts])
+
+
+def environment(plan: LabPlan, order: Sequence[int]) -> dict[str, str]:
     """The variables of a command in the lab, without those that tell its rank."""
-    first = host_address(int(plan.topology.members[0]))
-    size = len(plan.topology.members)
-    scripts = os.path.dirname(os.path.abspath(sys.argv[0] or sys.executable))
+    first = host_address(order[0])
     own = {
         "WEFT_RENDEZVOUS": f"{first}:{RENDEZVOUS_PORT}",
         "WEFT_SCALE": f"{plan.scale:g}",
@@ -98,8 +103,7 @@ def environment(plan: LabPlan) -> dict[str, str]:
         "HYDRA_LAUNCHER_EXEC": _LAUNCHER,
         "HYDRA_HOST_FILE": _MPI_HOSTS,
         "HYDRA_IFACE": NPU_DEVICE,
-        "WEFT_LAB_SIZE": size,
-        "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), scripts]),
+        "PATH": search_path(),
     }
     return {**os.environ, **{name: str(value) for name, value in own.items()}}
 

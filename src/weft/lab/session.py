@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO
 
 from weft.errors import InputError
 from weft.lab.building import build
 from weft.lab.counters import Traffic, read_counters
-from weft.lab.environment import ENTER, environment, rank_environment, write_files
+from weft.lab.environment import environment, rank_environment, search_path, write_files
 from weft.lab.plan import LabPlan
 from weft.lab.ranks import Running, run_together
 from weft.quoting import quoted
 
 _STARTERS = ("mpiexec", "mpirun", "mpiexec.hydra")
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a command is started.
+
+    Attributes
+    ----------
+    words
+        The command.
+    once
+        Whether it runs on the first host only, since it starts the others itself.
+    order
+        The NPUs in order of rank.
+    env
+        Variables beside those of the lab.
+    """
+
+    words: Sequence[str]
+    once: bool = False
+    order: Sequence[int] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 class Lab:
@@ -29,31 +52,32 @@ class Lab:
         write_files(plan)
 
     def run(
-        self, words: Sequence[str], *, once: bool = False, output: BinaryIO | None = None
+        self, start: Start, output: IO[bytes] | None = None, errors: IO[bytes] | None = None
     ) -> tuple[int, Traffic]:
-        """Run a command on every NPU, or once, on the first; its exit code and the traffic.
+        """Run a command; its exit code and the traffic.
 
-        Its standard output goes to `output` instead of this process's, if given.
+        What it prints goes to `output` and `errors` instead of this process's, if given.
         """
         before = read_counters(self.plan)
-        code = self._run_once(words, output) if once else self._run_on_all(words, output)
+        code = self.run_uncounted(start, output, errors)
         return code, Traffic.between(self.plan, before, read_counters(self.plan))
 
-    def _run_once(self, words: Sequence[str], output: BinaryIO | None) -> int:
-        host = self.plan.host(int(self.plan.topology.members[0]))
-        started = subprocess.Popen(
-            [str(ENTER), host, *words], env=environment(self.plan), stdout=output
-        )
-        code = started.wait()
-        return code if code >= 0 else 128 - code
-
-    def _run_on_all(self, words: Sequence[str], output: BinaryIO | None) -> int:
-        shared = environment(self.plan)
-        started: list[Running] = []
-        for rank, npu in enumerate(self.plan.topology.members.tolist()):
-            env = shared | rank_environment(self.plan, rank)
-            started.append(Running(rank, self.plan.host(npu), words, env))
-        return run_together(started, output or sys.stdout.buffer)
+    def run_uncounted(
+        self,
+        start: Start,
+        output: IO[bytes] | None = None,
+        errors: IO[bytes] | None = None,
+        limit_s: float = math.inf,
+    ) -> int:
+        """Run a command; its exit code, 124 if it was ended because it took too long."""
+        order = start.order or self.plan.topology.members.tolist()
+        shared = environment(self.plan, order) | dict(start.env)
+        commands = []
+        for rank, npu in enumerate(order[:1] if start.once else order):
+            own = {} if start.once else rank_environment(self.plan, rank)
+            commands.append(Running(rank, self.plan.host(npu), start.words, shared | own))
+        streams = output or sys.stdout.buffer, errors or sys.stderr.buffer
+        return run_together(commands, *streams, limit_s)
 
 
 def starts_ranks_itself(words: Sequence[str]) -> bool:
@@ -61,7 +85,7 @@ def starts_ranks_itself(words: Sequence[str]) -> bool:
     return os.path.basename(words[0]) in _STARTERS
 
 
-def check_command(plan: LabPlan, words: Sequence[str]) -> None:
+def check_command(words: Sequence[str]) -> None:
     """Raise if there is no such command."""
-    if shutil.which(words[0], path=environment(plan)["PATH"]) is None:
+    if shutil.which(words[0], path=search_path()) is None:
         raise InputError(f"there is no command {quoted(words[0])} to run in the lab")

@@ -29,7 +29,7 @@ _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _BIND, _RECURSIVELY, _PRIVATE = 0x1000, 0x4000, 0x40000  # MS_* of mount.h
 _TOOLS = ("ip", "tc", "sysctl", "unshare")
 _GRACE_S = 10  # for the processes of a lab to end by themselves
-_INTERRUPTED = 130
+_INTERRUPTED, _NOBODY_READS = 130, 141
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -103,6 +103,8 @@ def _guarded(work: Callable[[], int], alive: int, say: int) -> int:
         os.write(say, str(error).encode())
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except BrokenPipeError:
+        return _NOBODY_READS
     except BaseException:
         traceback.print_exc()
         return 1
