@@ -12,7 +12,9 @@ from weft.cli.printing import json_option, say, say_json
 from weft.errors import InputError
 
 if TYPE_CHECKING:
-    from weft.lab import Lab, Traffic
+    from collections.abc import Callable
+
+    from weft.lab import Lab, LabPlan, Traffic
     from weft.lab.ways import Steps
 
 
@@ -31,12 +33,24 @@ if TYPE_CHECKING:
     "Run COMMAND on the first NPU only, since it starts the others itself. Known of mpiexec.",
     is_flag=True,
 )
+@option(
+    "--compare COLLECTIVE",
+    "Instead of a COMMAND: run all-reduce, all-gather or all-to-all by Weft and by what else is "
+    "installed, and print planned and measured times.",
+    name="collective",
+)
+@option("--size SIZE", "With --compare: the largest buffer on an NPU.")
+@option("--with NAMES", "With --compare: who runs it.", name="who", default="weft,mpi,gloo")
 @json_option
 def lab(
     network: NetworkOptions,
     command: tuple[str, ...],
     scale: float | None,
     plan: str | None,
+    collective: str | None,
+    size: str | None,
+    who: str,
+    *,
     once: bool,
     as_json: bool,
 ) -> None:
@@ -52,18 +66,43 @@ def lab(
     Examples:
       weft lab mesh:3x3 --bandwidth 50Mbit/s -- python train.py
       weft lab switch:8 --scale 1e-3 -- mpiexec -n 8 ./osu_allreduce
+      weft lab mesh:3x3 --bandwidth 50Mbit/s --compare all-reduce --size 8MiB
     """  # noqa: D301 - click reads the control character
-    from weft.lab import Lab, Start, check_command, in_own_space, lab_plan, starts_ranks_itself
+    from weft.lab import in_own_space, lab_plan
+
+    topology = network.load()
+    if collective is not None:
+        from weft.cli.lab_compare import compared
+
+        if command or once or plan is not None:
+            raise InputError(
+                "--compare runs a collective, so it takes no command, --once or --plan"
+            )
+        work = compared(topology, scale, collective, size, who, as_json=as_json)
+    else:
+        if size is not None:
+            raise InputError("--size goes with --compare")
+        laid_out = lab_plan(topology, scale, _ways_of(plan))
+        work = _running(laid_out, command, once=once, as_json=as_json)
+    code = in_own_space(work)
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _running(
+    plan: LabPlan, command: tuple[str, ...], *, once: bool, as_json: bool
+) -> Callable[[], int]:
+    """What runs a command in a lab, once it is in a space of its own."""
+    from weft.lab import Lab, Start, check_command, starts_ranks_itself
 
     if not command:
         raise InputError("there is no command to run in the lab; give it after --")
-    laid_out = lab_plan(network.load(), scale, _ways_of(plan))
     check_command(command)
-    for doubt in laid_out.doubts:
+    for doubt in plan.doubts:
         say(f"weft: {doubt}", err=True)
 
     def work() -> int:
-        made = Lab(laid_out)
+        made = Lab(plan)
         start = Start(command, once or starts_ranks_itself(command))
         code, traffic = made.run(start, output=sys.stderr.buffer if as_json else None)
         if as_json:
@@ -74,9 +113,7 @@ def lab(
             print_traffic(made, traffic)
         return code
 
-    code = in_own_space(work)
-    if code:
-        raise click.exceptions.Exit(code)
+    return work
 
 
 def _ways_of(plan: str | None) -> list[Steps]:
@@ -84,13 +121,9 @@ def _ways_of(plan: str | None) -> list[Steps]:
     if plan is None:
         return []
     from weft.api import load
+    from weft.lab import ways_of_algorithm
 
-    algorithm = load(plan)
-    if algorithm.timing is None:
-        raise InputError(f"{plan} has no routes; give an algorithm that was planned for a network")
-    routes = algorithm.timing.routes
-    ends = zip(routes.offsets[:-1].tolist(), routes.offsets[1:].tolist(), strict=True)
-    return [tuple(routes.links[first:last].tolist()) for first, last in ends]
+    return ways_of_algorithm(load(plan))
 
 
 def _facts(lab: Lab, traffic: Traffic) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def sentences(lab: Lab, traffic: Traffic) -> list[str]:
     said = [
         f"bandwidths are {plan.scale:g} of those of {plan.topology.name}, with headers on top",
         f"{traffic.seconds:.3g} s; {traffic.busy:.0%} of {traffic.cores} cores busy, "
-        f"{traffic.own:.0%} with the command; a burst is {traffic.burst_share:.2%} of what the "
+        f"{traffic.own:.0%} for the lab; a burst is {traffic.burst_share:.2%} of what the "
         "busiest link carried",
     ]
     if traffic.acknowledged:

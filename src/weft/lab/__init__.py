@@ -8,6 +8,7 @@ from weft.lab.counters import Traffic
 from weft.lab.plan import LabPlan, lab_plan
 from weft.lab.session import Lab, Start, check_command, starts_ranks_itself
 from weft.lab.space import in_own_space
+from weft.lab.ways import ways_of_algorithm
 
 __all__ = [
     "Lab",
@@ -18,4 +19,5 @@ __all__ = [
     "in_own_space",
     "lab_plan",
     "starts_ranks_itself",
+    "ways_of_algorithm",
 ]

@@ -29,7 +29,7 @@ class Counters:
     acknowledged: int  # bytes of acknowledgements where no link is
     seconds: float
     busy: float  # seconds of all cores
-    own: float  # of those, of processes of the lab that ended
+    own: float  # of those, for the lab
 
 
 def read_counters(plan: LabPlan) -> Counters:
@@ -54,12 +54,18 @@ def read_counters(plan: LabPlan) -> Counters:
 
 
 def _busy() -> tuple[float, float]:
-    """Seconds that all cores worked, and that ended children of this process did."""
+    """Seconds that all cores worked, and that they worked for processes of the lab."""
     ticks = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-    idle = ticks[3] + ticks[4]
-    children = os.times()
-    seconds = (sum(ticks[:8]) - idle) / os.sysconf("SC_CLK_TCK")
-    return seconds, children.children_user + children.children_system
+    all_ticks = sum(ticks[:8]) - ticks[3] - ticks[4]  # without idle and iowait
+    own_ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):  # of this space: no others are to be seen
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it just ended, and its parent has its times
+        own_ticks += sum(map(int, fields[11:15]))  # its own and those of children that ended
+    second = os.sysconf("SC_CLK_TCK")
+    return all_ticks / second, own_ticks / second
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +80,11 @@ class Traffic:
     seconds: float
     cores: int
     busy: float  # share of all cores, by whomever
-    own: float  # share of all cores, by ended commands of the lab
+    own: float  # share of all cores, by the lab
+    runs: int = 1  # that it was for
 
     @classmethod
-    def between(cls, plan: LabPlan, before: Counters, after: Counters) -> Traffic:
+    def between(cls, plan: LabPlan, before: Counters, after: Counters, runs: int = 1) -> Traffic:
         seconds, cores = after.seconds - before.seconds, os.cpu_count() or 1
         return cls(
             plan,
@@ -89,6 +96,7 @@ class Traffic:
             cores,
             (after.busy - before.busy) / seconds / cores,
             (after.own - before.own) / seconds / cores,
+            runs,
         )
 
     @property
@@ -98,9 +106,9 @@ class Traffic:
 
     @property
     def burst_share(self) -> float:
-        """The burst, which costs no time, over what the busiest link carried."""
+        """The burst, which costs no time, over what the busiest link carried in a run."""
         most = int(self.sent.max())
-        return BURST / most if most else 0.0
+        return BURST * self.runs / most if most else 0.0
 
     @property
     def doubts(self) -> list[str]:
@@ -111,10 +119,9 @@ class Traffic:
         if self.drops.any():
             found.append(f"links dropped {int(self.drops.sum())} packets, which were sent again")
         if self.busy > _BUSY:
-            found.append(
-                f"{self.busy:.0%} of {self.cores} cores were busy: the machine was too slow for "
-                "this network, or others used it"
-            )
+            why = "the machine is too slow" if self.own > _BUSY / 2 else "others used it"
+            shares = f"{self.busy:.0%} of {self.cores} cores were busy, {self.own:.0%} for the lab"
+            found.append(f"{shares}: {why}")
         if self.burst_share > _FAIR_BURST:
             found.append(
                 f"a burst is {self.burst_share:.1%} of what the busiest link carried, and takes no "

@@ -18,7 +18,7 @@ RENDEZVOUS_PORT = 29400
 _MASTER_PORT = 29500
 ENTER = FILES / "enter"
 _LAUNCHER = FILES / "launcher"
-_HOSTS, _MPI_HOSTS = FILES / "hosts", FILES / "mpi-hosts"
+_HOSTS = FILES / "hosts"
 
 # A host name of its own, so that no program takes the memory of two NPUs for one.
 _ENTER_SCRIPT = """#!/bin/sh
@@ -46,7 +46,7 @@ def write_files(plan: LabPlan) -> None:
         path.chmod(0o755)
     names = [f"{host_address(npu)} {plan.host(npu)}" for npu in members]
     _HOSTS.write_text("\n".join(["127.0.0.1 localhost", *names, ""]))
-    _MPI_HOSTS.write_text("".join(f"{plan.host(npu)}\n" for npu in members))
+    mpi_hosts(plan, "numbered", members)
     replace_file("/etc/hosts", _HOSTS)
     for npu in members:
         path = addresses_file(plan, npu)
@@ -54,6 +54,13 @@ def write_files(plan: LabPlan) -> None:
         own = {"WEFT_ADDRESSES": path, "WEFT_NPU": npu}
         lines = [f"export {name}={value}\n" for name, value in own.items()]
         (FILES / f"{plan.host(npu)}.sh").write_text("".join(lines))
+
+
+def mpi_hosts(plan: LabPlan, name: str, order: Sequence[int]) -> Path:
+    """A file of hosts by rank, for mpiexec."""
+    path = FILES / f"mpi-hosts-{name}"
+    path.write_text("".join(f"{plan.host(npu)}\n" for npu in order))
+    return path
 
 
 def addresses_file(plan: LabPlan, npu: int) -> Path:
@@ -101,7 +108,7 @@ def environment(plan: LabPlan, order: Sequence[int]) -> dict[str, str]:
         "MPIR_CVAR_NOLOCAL": 1,
         "HYDRA_LAUNCHER": "ssh",
         "HYDRA_LAUNCHER_EXEC": _LAUNCHER,
-        "HYDRA_HOST_FILE": _MPI_HOSTS,
+        "HYDRA_HOST_FILE": FILES / "mpi-hosts-numbered",
         "HYDRA_IFACE": NPU_DEVICE,
         "PATH": search_path(),
     }

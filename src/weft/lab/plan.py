@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +65,16 @@ class LabPlan:
     def delays_us(self) -> NDArray[np.float64]:
         """α of each link."""
         return self.topology.latency.astype(np.float64) / PS_PER_US / self.scale
+
+    @cached_property
+    def scaled(self) -> Topology:
+        """The network with the rates and α of the lab, for which to plan."""
+        return replace(
+            self.topology,
+            bandwidth=np.rint(self.rates).astype(np.int64),
+            latency=np.rint(self.delays_us * PS_PER_US).astype(np.int64),
+            whole=None,
+        )
 
     @cached_property
     def wires(self) -> list[Wire]:

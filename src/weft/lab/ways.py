@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
+import numpy as np
+
+from weft.algorithm import Algorithm
 from weft.errors import InputError
 from weft.lab.wires import MOST_WAYS, Wire, way_addresses
 from weft.topology import Topology
@@ -55,6 +58,18 @@ def ways_of(topology: Topology, wire_of: dict[int, Wire], more: Iterable[Steps] 
             f"{topology.name} has {len(found)} ways between NPUs; a lab has at most {MOST_WAYS}"
         )
     return found
+
+
+def ways_of_algorithm(algorithm: Algorithm) -> list[Steps]:
+    """The ways that its rows take."""
+    if algorithm.timing is None:
+        raise InputError("an algorithm without times has no routes; give one planned for a network")
+    if algorithm.rows.compact:
+        raise InputError("a compact algorithm has no list of routes; save it as a folder of traces")
+    routes, named = algorithm.timing.routes, algorithm.transfers.route
+    used = [] if named is None else np.unique(named).tolist()
+    ends = [(int(routes.offsets[route]), int(routes.offsets[route + 1])) for route in used]
+    return [tuple(routes.links[first:last].tolist()) for first, last in ends]
 
 
 def _paired(

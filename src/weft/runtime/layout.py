@@ -248,9 +248,7 @@ class _Layout:
         np.add.at(among, self.write_cell[early], 1)
         return opening[among[self.write_cell[opening]] > 1]
 
-    def _finals(
-        self, result: Int64, place: Places, uses: Int64
-    ) -> tuple[Int64, Places, Int64]:
+    def _finals(self, result: Int64, place: Places, uses: Int64) -> tuple[Int64, Places, Int64]:
         wanted = np.flatnonzero(self.wants)
         cell = result[wanted]
         lies = np.where(cell >= 0, place.kind[cell], INPUT)
