@@ -26,8 +26,11 @@ TYPES: dict[str, tuple[_core.ElementType, np.dtype[Any]]] = {
         "bf16": "uint16",
         "f32": "float32",
         "f64": "float64",
-        **{f"{letter}{bits}": f"{word}{bits}" for letter, word in (("i", "int"), ("u", "uint"))
-           for bits in (8, 16, 32, 64)},
+        **{
+            f"{letter}{bits}": f"{word}{bits}"
+            for letter, word in (("i", "int"), ("u", "uint"))
+            for bits in (8, 16, 32, 64)
+        },
     }.items()
 }
 """Types of elements: what the core calls each, and the type of arrays that have them."""
@@ -60,13 +63,13 @@ def type_of(arrays: Sequence[Array], dtype: str | None) -> str:
 
 def flat(array: object, what: str, *, writes: bool) -> Array:
     """An array's elements in a row, in the same memory."""
+    if isinstance(array, list | tuple | int | float):
+        raise InputError(f"{what} is a {type(array).__name__}; give an array")
     found = np.asarray(array)
     if not found.flags.c_contiguous:
         raise InputError(f"{what} is not contiguous in memory")
     if writes and not found.flags.writeable:
         raise InputError(f"{what} is read-only")
-    if writes and not np.may_share_memory(found, array if isinstance(array, np.ndarray) else found):
-        raise InputError(f"{what} is no array")
     return found.reshape(-1)
 
 
@@ -83,12 +86,12 @@ class Given:
         return [array for array in (self.send, self.receive) if array is not None]
 
 
-def gathered(
-    demands: Sequence[Collective], npu: int, send: object, receive: object
-) -> list[Given]:
+def gathered(demands: Sequence[Collective], npu: int, send: object, receive: object) -> list[Given]:
     """What is given for each demand; a single array is for the only demand this rank is in."""
     mine = [npu in demand.group for demand in demands]
-    sends, receives = (_spread(one, mine, what) for one, what in ((send, "send"), (receive, "recv")))
+    sends, receives = (
+        _spread(one, mine, what) for one, what in ((send, "send"), (receive, "recv"))
+    )
     found = []
     for one, other in zip(sends, receives, strict=True):
         in_place = other is None
@@ -222,5 +225,3 @@ def check_lengths(
             raise InputError(
                 f"{name} has {size} elements; {collective.kind} of {count} needs {wanted} here"
             )
-
-

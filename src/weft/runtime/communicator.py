@@ -419,9 +419,7 @@ class _Call:
     counts: list[int]
 
     def check(self, plan: _Plan) -> None:
-        for at, (demand, one) in enumerate(
-            zip(plan.algorithm.demands, self.given, strict=True)
-        ):
+        for at, (demand, one) in enumerate(zip(plan.algorithm.demands, self.given, strict=True)):
             lengths = plan.lengths(self.rank, at, self.counts[at])
             buffers.check_lengths(demand, one, lengths, self.counts[at])
 

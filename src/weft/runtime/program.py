@@ -234,9 +234,7 @@ class _Assembly:
             layout.source.kind, np.full(len(fills), INPUT), self.final_places.kind
         )
         from_index = self._joined(layout.source.index, rows.chunk[fills], self.final_places.index)
-        to_kind = self._joined(
-            layout.target.kind, target.kind, np.full(len(self.finals), OUTPUT)
-        )
+        to_kind = self._joined(layout.target.kind, target.kind, np.full(len(self.finals), OUTPUT))
         to_index = self._joined(layout.target.index, target.index, self.finals)
         base = layout.opens
         base_kind = np.where(base, INPUT, layout.target.kind)
@@ -341,5 +339,3 @@ def _together(peer: Int64, uplink: Int64) -> Int64:
         for to in sorted(set(peer.tolist()))
     }
     return np.array([of_peer[to] for to in peer.tolist()], dtype=np.int64)
-
-

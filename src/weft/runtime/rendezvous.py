@@ -128,9 +128,7 @@ class Rendezvous:
             self.close()
             raise RunError(f"rank {rank} cannot meet the others at {address}: {error}") from None
 
-    def _gather_all(
-        self, address: str, listener: socket.socket | None, deadline: float
-    ) -> None:
+    def _gather_all(self, address: str, listener: socket.socket | None, deadline: float) -> None:
         family, place = parse_address(address)
         with listener or socket.socket(family, socket.SOCK_STREAM) as server:
             if listener is None:
@@ -145,8 +143,7 @@ class Rendezvous:
                 except TimeoutError:
                     missing = sorted(set(range(1, self.size)) - set(self._lines))
                     raise StalledError(
-                        f"rank {missing[0]} did not come to {address} within "
-                        f"{self.timeout_s:g} s",
+                        f"rank {missing[0]} did not come to {address} within {self.timeout_s:g} s",
                         peer=missing[0],
                     ) from None
                 self._greet(_Line(connection), deadline)

@@ -97,7 +97,9 @@ class Tcp(Transport):
         send_buffer: int | None = None,
     ) -> None:
         self._rendezvous, self._send_buffer = rendezvous, send_buffer
-        routes = {peer: _route(peer, given, rendezvous) for peer, given in (addresses or {}).items()}
+        routes = {
+            peer: _route(peer, given, rendezvous) for peer, given in (addresses or {}).items()
+        }
         self._routes = routes
         hosts = {address} | {route.local for route in routes.values() if route.local}
         self._listeners = {host: _listening(host) for host in sorted(hosts)}
