@@ -120,9 +120,7 @@ class Machine:
                 return False
             if kind != "SEND" and not rank.may_write(row):
                 return False
-            if kind == "SEND":
-                rank.begun.add(row)
-            elif kind == "LOCAL" and same(rank, row):
+            if kind == "SEND" or (kind == "LOCAL" and same(rank, row)):
                 rank.begun.add(row)
             else:
                 value = rank.piece("from", row).copy() if kind == "LOCAL" else None

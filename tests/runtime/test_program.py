@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
 from tests.examples import examples
-from tests.runtime.machine import StuckError, check
+from tests.runtime.machine import check
 from tests.strategies import group_collectives, networks
 from weft.algorithm import Algorithm
 from weft.runtime import Programs

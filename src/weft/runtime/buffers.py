@@ -14,7 +14,7 @@ from weft.algorithm import Algorithm, Buffer
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective import Collective
 from weft.errors import InputError, unknown_name
-from weft.runtime.cutting import Cut, Sides
+from weft.runtime.cutting import Sides
 
 Bytes = NDArray[np.uint8]
 Array = NDArray[Any]

@@ -105,7 +105,8 @@ class Data:
         if each > 0:
             return (mixed % np.uint64(each + 1)).astype(np.int64)
         sparse = np.uint64(-(-ranks // most))
-        return ((mixed + np.uint64(rank)) % sparse == 0).astype(np.int64)
+        few: NDArray[np.int64] = ((mixed + np.uint64(rank)) % sparse == 0).astype(np.int64)
+        return few
 
     @property
     def _same(self) -> bool:
@@ -116,7 +117,8 @@ class Data:
 def _truncated(found: Array, parts: list[Any]) -> Array:
     """Whole numbers over a count, towards zero."""
     over = np.abs(found.astype(object)) // len(parts)
-    return np.where(found < 0, -over, over).astype(found.dtype)
+    narrow: Array = np.where(found < 0, -over, over).astype(found.dtype)
+    return narrow
 
 
 def narrowed(values: Array, dtype: str) -> Array:
