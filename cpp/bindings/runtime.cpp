@@ -81,11 +81,10 @@ void bind_execution(nb::module_& module) {
         .def_prop_ro("peer", [](const Run& self) { return self.execution.peer(); })
         .def_prop_ro("moved", [](const Run& self) { return self.execution.moved(); })
         .def_prop_ro("waiting", [](const Run& self) { return self.execution.waiting(); })
-        .def("times",
-             [](const Run& self) {
-                 return give_all(std::vector(self.execution.begun()),
-                                 std::vector(self.execution.ended()));
-             });
+        .def("times", [](const Run& self) {
+            return give_all(std::vector(self.execution.begun()),
+                            std::vector(self.execution.ended()));
+        });
 }
 
 void bind_elements(nb::module_& module) {
@@ -120,8 +119,8 @@ void bind(nb::module_& module) {
             "__init__",
             [](Rings* self, const Memory& memory, std::int32_t rank, std::int32_t ranks,
                std::size_t ring_bytes, std::vector<int> watched) {
-                new (self) Rings(bytes_of_array(memory), rank, ranks, ring_bytes,
-                                 std::move(watched));
+                new (self)
+                    Rings(bytes_of_array(memory), rank, ranks, ring_bytes, std::move(watched));
             },
             "memory"_a, "rank"_a, "ranks"_a, "ring_bytes"_a, "watched"_a, nb::keep_alive<1, 2>());
     bind_elements(module);

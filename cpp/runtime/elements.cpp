@@ -8,7 +8,8 @@
 namespace weft::runtime {
 namespace {
 
-// Floats of 16 bits are words here, added as floats of 32 bits and rounded to nearest, ties to even.
+// Floats of 16 bits are words here, added as floats of 32 bits and rounded to nearest, ties to
+// even.
 struct Half {
     std::uint16_t bits;
 };
@@ -35,8 +36,7 @@ void narrow(float value, Brain& word) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
     const std::uint32_t quiet = bits >> 16 | 0x40u;
-    word.bits =
-        static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+    word.bits = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
 void narrow(float value, Half& word) {
@@ -96,8 +96,9 @@ void divide_all(std::byte* at, std::size_t count, std::int64_t by) {
         if constexpr (is_word<T>)
             narrow(widened(value) / static_cast<float>(by), value);
         else if constexpr (std::is_signed_v<T> || std::is_floating_point_v<T>)
-            value = static_cast<T>(value / static_cast<std::conditional_t<
-                                               std::is_floating_point_v<T>, T, std::int64_t>>(by));
+            value = static_cast<T>(
+                value /
+                static_cast<std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>>(by));
         else
             value = static_cast<T>(value / static_cast<std::uint64_t>(by));
         std::memcpy(at + i * sizeof(T), &value, sizeof value);
@@ -108,18 +109,30 @@ void divide_all(std::byte* at, std::size_t count, std::int64_t by) {
 template <class Call>
 auto of_type(Type type, const Call& call) {
     switch (type) {
-    case Type::f16: return call(Half{});
-    case Type::bf16: return call(Brain{});
-    case Type::f32: return call(float{});
-    case Type::f64: return call(double{});
-    case Type::i8: return call(std::int8_t{});
-    case Type::i16: return call(std::int16_t{});
-    case Type::i32: return call(std::int32_t{});
-    case Type::i64: return call(std::int64_t{});
-    case Type::u8: return call(std::uint8_t{});
-    case Type::u16: return call(std::uint16_t{});
-    case Type::u32: return call(std::uint32_t{});
-    default: return call(std::uint64_t{});
+        case Type::f16:
+            return call(Half{});
+        case Type::bf16:
+            return call(Brain{});
+        case Type::f32:
+            return call(float{});
+        case Type::f64:
+            return call(double{});
+        case Type::i8:
+            return call(std::int8_t{});
+        case Type::i16:
+            return call(std::int16_t{});
+        case Type::i32:
+            return call(std::int32_t{});
+        case Type::i64:
+            return call(std::int64_t{});
+        case Type::u8:
+            return call(std::uint8_t{});
+        case Type::u16:
+            return call(std::uint16_t{});
+        case Type::u32:
+            return call(std::uint32_t{});
+        default:
+            return call(std::uint64_t{});
     }
 }
 
@@ -134,10 +147,14 @@ void combine(Type type, Op op, std::byte* to, const std::byte* base, const std::
     of_type(type, [&](auto one) {
         using T = decltype(one);
         switch (op) {
-        case Op::sum: return combine_all<Op::sum, T>(to, base, other, count);
-        case Op::product: return combine_all<Op::product, T>(to, base, other, count);
-        case Op::min: return combine_all<Op::min, T>(to, base, other, count);
-        default: return combine_all<Op::max, T>(to, base, other, count);
+            case Op::sum:
+                return combine_all<Op::sum, T>(to, base, other, count);
+            case Op::product:
+                return combine_all<Op::product, T>(to, base, other, count);
+            case Op::min:
+                return combine_all<Op::min, T>(to, base, other, count);
+            default:
+                return combine_all<Op::max, T>(to, base, other, count);
         }
     });
 }

@@ -26,8 +26,8 @@ Execution::Execution(const Program& program, std::vector<std::span<std::byte>> b
         return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) + 1;
     };
     peers_.resize(static_cast<std::size_t>(std::max(0, most(program.peer))));
-    const auto cells = static_cast<std::size_t>(
-        std::max({0, most(program.read_cell), most(program.write_cell)}));
+    const auto cells =
+        static_cast<std::size_t>(std::max({0, most(program.read_cell), most(program.write_cell)}));
     written_.resize(cells);
     read_.resize(cells);
     std::map<std::int32_t, Queue> sends, receives;
@@ -195,7 +195,8 @@ std::int64_t Execution::take(std::int64_t row, std::int64_t done, Channel& chann
     const auto left = static_cast<std::size_t>(program_.length[row] * width - done);
     std::byte* const to = at(program_.to_buffer[row], program_.to[row]) + done;
     if (!program_.combines[row])
-        return static_cast<std::int64_t>(channel.read({to, std::min(left, std::max(most, width_))}));
+        return static_cast<std::int64_t>(
+            channel.read({to, std::min(left, std::max(most, width_))}));
     const auto there = channel.peek(width_);
     const std::size_t count = std::min(there.size(), left) / width_;
     if (count == 0) return 0;

@@ -27,9 +27,9 @@ class Execution {
     // Works until all is done, something is wrong, there is news, or that time has come.
     State advance(Clock::time_point until);
 
-    std::int32_t peer() const { return peer_; }       // with whom something is wrong
-    std::uint64_t moved() const { return moved_; }    // a sign of life: bytes and rows so far
-    std::vector<std::int64_t> waiting() const;        // the first row of each queue that waits
+    std::int32_t peer() const { return peer_; }     // with whom something is wrong
+    std::uint64_t moved() const { return moved_; }  // a sign of life: bytes and rows so far
+    std::vector<std::int64_t> waiting() const;      // the first row of each queue that waits
     const std::vector<std::int64_t>& begun() const { return begun_; }  // ns; empty if not traced
     const std::vector<std::int64_t>& ended() const { return ended_; }
 

@@ -35,8 +35,7 @@ struct Rings::Bell {
 
     void ring() {
         rung.fetch_add(1);
-        if (sleeping.load() != 0)
-            ::syscall(SYS_futex, &rung, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+        if (sleeping.load() != 0) ::syscall(SYS_futex, &rung, FUTEX_WAKE, 1, nullptr, nullptr, 0);
     }
     void sleep(std::uint32_t heard, std::chrono::nanoseconds most) {
         sleeping.store(1);
@@ -64,7 +63,9 @@ struct Lane {
     std::uint64_t mine = 0, theirs = 0;
 
     std::byte* at(std::uint64_t place) { return counts->bytes + (place & (capacity - 1)); }
-    std::size_t until_wrap(std::uint64_t place) const { return capacity - (place & (capacity - 1)); }
+    std::size_t until_wrap(std::uint64_t place) const {
+        return capacity - (place & (capacity - 1));
+    }
 };
 
 }  // namespace
@@ -78,8 +79,9 @@ class Ring : public Channel {
         while (sent < bytes.size()) {
             out_.theirs = out_.counts->read.load(std::memory_order_acquire);
             const auto used = static_cast<std::size_t>(out_.mine - out_.theirs);
-            const auto n = std::min({bytes.size() - sent, out_.capacity - std::min(used, out_.capacity),
-                                     out_.until_wrap(out_.mine), most_at_once});
+            const auto n =
+                std::min({bytes.size() - sent, out_.capacity - std::min(used, out_.capacity),
+                          out_.until_wrap(out_.mine), most_at_once});
             if (n == 0) break;
             std::memcpy(out_.at(out_.mine), bytes.data() + sent, n);
             out_.mine += n;
@@ -166,9 +168,7 @@ Rings::Rings(std::span<std::byte> memory, std::int32_t rank, std::int32_t ranks,
 
 Rings::~Rings() = default;
 
-Channel& Rings::channel(std::int32_t peer) {
-    return *channels_.at(static_cast<std::size_t>(peer));
-}
+Channel& Rings::channel(std::int32_t peer) { return *channels_.at(static_cast<std::size_t>(peer)); }
 
 void Rings::prepare() { heard_ = bell_.rung.load(); }
 

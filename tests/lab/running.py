@@ -46,7 +46,7 @@ def sent(*transfers: str) -> list[str]:
 
 def carried(figures: dict[str, Any], least: int) -> list[str]:
     """The links that carried so many bytes."""
-    return sorted(row["link"] for row in figures["links"] if row["bytes"] >= least)
+    return sorted(row["link_name"] for row in figures["per_link"] if row["sent_bytes"] >= least)
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:

@@ -14,7 +14,7 @@ import weft
 from tests.examples import examples
 from tests.strategies import irregular, networks
 from weft.errors import InputError
-from weft.lab import LabPlan, lab_plan
+from weft.lab import LabPlan, lab_plan, ways_of_algorithm
 from weft.lab.environment import addresses
 from weft.lab.ways import next_hops
 from weft.lab.wires import host_address
@@ -103,9 +103,7 @@ def test_what_is_planned_finds_its_ways(data: Any) -> None:
     network = network.with_links(bandwidth=10**6, latency=1000)
     result = weft.synthesize(network, "all-gather", "8KiB", chunks=1)
     algorithm = result.algorithm
-    routes = algorithm.timing.routes
-    used = np.unique(algorithm.transfers.route)
-    taken = [tuple(routes.links[routes.offsets[r] : routes.offsets[r + 1]].tolist()) for r in used]
+    taken = ways_of_algorithm(algorithm)
     ways = {steps for way in lab_plan(network, 1.0, taken).ways for steps in way.links}
     assert ways.issuperset(taken)
     if not network.switches:  # otherwise there may be more ways than are laid out unasked

@@ -29,8 +29,8 @@ def test_a_link_is_no_faster_than_it_should_be() -> None:
     assert seconds(said, f"0>1:{SIZE}") >= (SIZE - 2 * burst) / 2e6
     assert carried(figures, SIZE) == ["0 > 1"]
     assert carried(figures, SIZE // 10) == ["0 > 1"]  # acknowledgements go back, and nothing else
-    (row,) = (row for row in figures["links"] if row["link"] == "0 > 1")
-    assert SIZE * 1514 / 1448 <= row["bytes"] <= 1.2 * SIZE
+    (row,) = (row for row in figures["per_link"] if row["link_name"] == "0 > 1")
+    assert SIZE * 1514 / 1448 <= row["sent_bytes"] <= 1.2 * SIZE
     assert row["drops"] == 0
 
 
@@ -44,7 +44,7 @@ def test_each_direction_has_its_own_rate(tmp_path: Path) -> None:
     )
     assert seconds(said, f"0>1:{SIZE}") >= 0.8 * SIZE / 4e6
     assert seconds(said, f"1>0:{SIZE // 2}") >= 0.8 * SIZE / 2 / 1e6
-    assert [row["rate_Bps"] for row in figures["links"]] == [4_000_000, 1_000_000]
+    assert [row["rate_Bps"] for row in figures["per_link"]] == [4_000_000, 1_000_000]
 
 
 def test_a_one_way_link_carries_acknowledgements_back_beside_the_links(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_one_way_link_carries_acknowledgements_back_beside_the_links(tmp_path:
     )
     figures, _ = in_lab(str(tmp_path / "tour.yaml"), command=sent(f"0>1:{SIZE}", f"1>0@:{SIZE}"))
     assert carried(figures, SIZE) == ["0 > 1", "1 > 2", "2 > 0"]  # to the host the long way
-    assert all(row["bytes"] < 1.5 * SIZE for row in figures["links"])
+    assert all(row["sent_bytes"] < 1.5 * SIZE for row in figures["per_link"])
     assert 0 < figures["acknowledged_bytes"] < SIZE / 20
 
 
@@ -63,8 +63,8 @@ def test_links_side_by_side_are_ways_of_their_own(tmp_path: Path) -> None:
     )
     both = sent(f"0>1:{SIZE}", f"0>1.1:{SIZE}")
     figures, _ = in_lab(str(tmp_path / "pair.yaml"), command=both)
-    assert [row["bytes"] >= SIZE for row in figures["links"]] == [True, True, False]
-    assert max(row["bytes"] for row in figures["links"]) < 1.2 * SIZE
+    assert [row["sent_bytes"] >= SIZE for row in figures["per_link"]] == [True, True, False]
+    assert max(row["sent_bytes"] for row in figures["per_link"]) < 1.2 * SIZE
 
 
 @pytest.mark.parametrize("way", [0, 1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weft.cli.printing import say, say_json
 from weft.errors import InputError, WeftError, unknown_name
-from weft.units import format_size, parse_size
+from weft.units import PS_PER_US, format_size, parse_size
 
 if TYPE_CHECKING:
     from weft.lab import LabPlan
@@ -65,8 +65,8 @@ def compared(
             "alpha_emulated": lab.delays,
             "collective": collective,
             "size_bytes": bytes_,
-            "planned_ms": result.time / 1e9,
-            "lower_bound_ms": result.bound.time / 1e9,
+            "planned_us": result.time / PS_PER_US,
+            "lower_bound_us": result.bound.time / PS_PER_US,
             "contenders": [
                 {"over_plan": trial.median * 1e12 / result.time, **trial.to_dict()}
                 for trial in trials
@@ -93,7 +93,7 @@ def _ways(result: Result) -> list[tuple[int, ...]]:
 def _print(plan: LabPlan, result: Result, trials: list[Trial]) -> None:
     from weft.cli.tables import print_rows, shown_time
 
-    planned = result.time / 1e6
+    planned = result.time / PS_PER_US
     rows: list[list[object]] = [["planned", "", "", shown_time(planned), "", "", "", "", "", ""]]
     for trial in trials:
         micros = [1e6 * one for one in trial.seconds]

@@ -95,14 +95,14 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "name": self.entry.name,
+            "contender": self.entry.name,
             "algorithm": self.entry.algorithm,
-            "order": self.entry.order,
-            "median_ms": 1e3 * self.median,
-            "runs_ms": [1e3 * one for one in self.seconds],
+            "rank_order": self.entry.order,
+            "measured_us": 1e6 * self.median,
+            "runs_us": [1e6 * one for one in self.seconds],
             "wrong": self.wrong,
-            "bytes_needed": self.needed,
-            "bytes_carried": round(self.carried),
+            "needed_bytes": self.needed,
+            "carried_bytes": round(self.carried),
             "doubts": self.doubts,
             **self.traffic.to_dict(),
         }

@@ -133,20 +133,20 @@ class Traffic:
         topology = self.plan.topology
         links = [
             {
-                "link": topology.link_name(link),
+                "link_name": topology.link_name(link),
                 "rate_Bps": round(float(self.plan.rates[link])),
-                "bytes": int(self.sent[link]),
+                "sent_bytes": int(self.sent[link]),
                 "packets": int(self.packets[link]),
                 "drops": int(self.drops[link]),
             }
             for link in range(topology.links)
         ]
         return {
-            "seconds": self.seconds,
+            "duration_s": self.seconds,
             "burst_share": self.burst_share,
-            "cpu": self.busy,
-            "cpu_own": self.own,
+            "cpu_share": self.busy,
+            "lab_cpu_share": self.own,
             "cores": self.cores,
             "acknowledged_bytes": self.acknowledged,
-            "links": links,
+            "per_link": links,
         }

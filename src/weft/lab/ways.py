@@ -64,9 +64,7 @@ def ways_of_algorithm(algorithm: Algorithm) -> list[Steps]:
     """The ways that its rows take."""
     if algorithm.timing is None:
         raise InputError("an algorithm without times has no routes; give one planned for a network")
-    if algorithm.rows.compact:
-        raise InputError("a compact algorithm has no list of routes; save it as a folder of traces")
-    routes, named = algorithm.timing.routes, algorithm.transfers.route
+    routes, named = algorithm.routes, algorithm.transfers.route
     used = [] if named is None else np.unique(named).tolist()
     ends = [(int(routes.offsets[route]), int(routes.offsets[route + 1])) for route in used]
     return [tuple(routes.links[first:last].tolist()) for first, last in ends]

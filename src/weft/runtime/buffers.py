@@ -14,7 +14,7 @@ from weft.algorithm import Algorithm, Buffer
 from weft.algorithm.transfers import PLACE_BITS
 from weft.collective import Collective
 from weft.errors import InputError, unknown_name
-from weft.runtime.cutting import Cut, Sides
+from weft.runtime.cutting import Sides
 
 Bytes = NDArray[np.uint8]
 Array = NDArray[Any]
@@ -63,13 +63,13 @@ def type_of(arrays: Sequence[Array], dtype: str | None) -> str:
 
 def flat(array: object, what: str, *, writes: bool) -> Array:
     """An array's elements in a row, in the same memory."""
+    if isinstance(array, list | tuple | int | float):
+        raise InputError(f"{what} is a {type(array).__name__}; give an array")
     found = np.asarray(array)
     if not found.flags.c_contiguous:
         raise InputError(f"{what} is not contiguous in memory")
     if writes and not found.flags.writeable:
         raise InputError(f"{what} is read-only")
-    if writes and not np.may_share_memory(found, array if isinstance(array, np.ndarray) else found):
-        raise InputError(f"{what} is no array")
     return found.reshape(-1)
 
 

@@ -17,6 +17,7 @@ from weft.runtime.errors import LostError, RunError
 
 LOCAL = ("shm", "tcp")
 _PATIENCE_S = 5.0
+_BEAT_S = 0.2
 
 
 class Ranks:
@@ -73,7 +74,7 @@ class Ranks:
         failures: list[tuple[int, BaseException]] = []
         open_pipes: dict[Connection, int] = {pipe: rank for rank, pipe in enumerate(self._pipes)}
         while open_pipes:
-            for pipe in wait(list(open_pipes)):
+            for pipe in wait(list(open_pipes), _BEAT_S):  # interrupts come in between
                 assert isinstance(pipe, Connection)
                 rank = open_pipes.pop(pipe)
                 try:

@@ -108,9 +108,9 @@ class _Layout:
         full, result = self._find_results()
         first_write = self._first(self.write_cell)
         place, slots = self._homes(result, first_write)
-        uses = np.where(place.kind == INPUT, -1, np.arange(self.cells))
+        uses = np.where(place.kind == INPUT, -1, np.arange(self.cells + 1))
         scratch = place.kind == SCRATCH
-        uses[scratch] = self.cells + place.index[scratch]
+        uses[scratch] = self.cells + 1 + place.index[scratch]
         turn = np.arange(self.count)
         early = self.reads & (turn <= first_write[self.read_cell])
         lost = early & ~full[self.read_cell]
@@ -191,7 +191,8 @@ class _Layout:
         slot_of[loose] = slot
         into = slot_of[self.write_cell[mine]]
         pairs = np.unique(np.stack([into, self.chunk[mine]], axis=1)[into >= 0], axis=0)
-        return Places(kind, index), (pairs[:, 0], pairs[:, 1])
+        # One more, for -1: rows that read or write nothing here.
+        return Places(np.append(kind, INPUT), np.append(index, 0)), (pairs[:, 0], pairs[:, 1])
 
     def _slots(self, loose: Int64, first_write: Int64) -> Int64:
         """A slot for each of these cells; one that is no longer needed is used again."""

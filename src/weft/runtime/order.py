@@ -196,5 +196,5 @@ class Uses:
 
     def _so_far(self, which: Bools) -> Int64:
         total = np.cumsum(which)
-        inside = total - (total - which)[self.begin]
+        inside: Int64 = total - (total - which)[self.begin]
         return np.where(self.before >= 0, inside[self.before], 0)

@@ -1,4 +1,4 @@
-"""What each rank does: sends, receives, sums and copies, what each waits for, and in which memory."""
+"""What each rank does: sends, receives, sums and copies, what they wait for, in which memory."""
 
 from __future__ import annotations
 
@@ -247,7 +247,6 @@ class _Assembly:
         write = self._joined(layout.write_use, layout.write_use[fills], none)
         read_cell, write_cell, waits = self._waits(read, write, combines & ~opens)
         after_offsets, after = self._after()
-        timed = rows.start is not None and rows.end is not None
         return Program(
             share.npu,
             what.astype(np.int32),
@@ -268,17 +267,18 @@ class _Assembly:
             after_offsets,
             after,
             *layout.slots,
-            self._times(rows.start, at_end=False) if timed else None,
-            self._times(rows.end, at_end=True) if timed else None,
+            self._times(rows.start),
+            self._times(rows.end),
         )
 
     def _joined(self, *parts: NDArray[Any]) -> Int64:
         """Columns of rows, then of copies, in the order of the program."""
         return np.concatenate(parts).astype(np.int64)[self.by]
 
-    def _times(self, times: Int64 | None, *, at_end: bool) -> Int64:
-        assert times is not None
-        last = int(times.max(initial=0)) if at_end else int(times.max(initial=0))
+    def _times(self, times: Int64 | None) -> Int64 | None:
+        if times is None:
+            return None
+        last = int(times.max(initial=0))
         return self._joined(times, times[self.layout.fills], np.full(len(self.finals), last))
 
     def _after(self) -> tuple[Int64, Int64]:
@@ -329,8 +329,7 @@ def _together(peer: Int64, uplink: Int64) -> Int64:
             key = group[key]
         return key
 
-    pairs = np.unique(np.stack([peer, uplink], axis=1), axis=0) if len(peer) else []
-    for to, link in (pair.tolist() for pair in pairs):
+    for to, link in sorted(set(zip(peer.tolist(), uplink.tolist(), strict=True))):
         ends = root(("peer", to)), root(("link", link)) if link >= 0 else root(("peer", to))
         group[max(ends)] = min(ends)
     numbers: dict[tuple[str, int], int] = {}

@@ -1,0 +1,44 @@
+"""The table of ``weft run``: a line for each size, planned and measured side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weft.cli.printing import say
+from weft.cli.tables import print_rows, shown_time
+from weft.units import format_bandwidth, format_size
+
+if TYPE_CHECKING:
+    from weft.cli.running import Where
+    from weft.runtime.bench import Measured
+
+_COLUMNS = ("size", "count", "type", "op", "planned", "measured", "algbw", "busbw", "wrong")
+_KINDS = {"shm": "shared memory", "tcp": "TCP", "mpi": "MPI"}
+
+
+def print_measured(
+    title: str, where: Where, measured: list[Measured], timeline: Path | None
+) -> None:
+    """Print the figures for people."""
+    ranks, runs = len(measured[0].parts), measured[0].job.iterations
+    rows = [_row(one) for one in measured]
+    words = f"{title}: {ranks} ranks over {_KINDS[where.kind]}, median of {runs}"
+    print_rows(words, _COLUMNS, rows, words=("type", "op"))
+    if timeline is not None:
+        say(f"timeline in {timeline}")
+
+
+def _row(one: Measured) -> list[str]:
+    planned = one.planned_us
+    return [
+        format_size(one.bytes),
+        ",".join(map(str, dict.fromkeys(one.job.counts))),
+        one.job.dtype,
+        one.job.op,
+        "-" if planned is None else shown_time(planned),
+        shown_time(one.median * 1e6),
+        format_bandwidth(one.bandwidth),
+        format_bandwidth(one.bus_bandwidth),
+        str(one.wrong),
+    ]
