@@ -10,6 +10,7 @@
 #include "bindings/names.h"
 #include "bindings/values.h"
 #include "runtime/execution.h"
+#include "runtime/pipes.h"
 #include "runtime/rings.h"
 #include "runtime/sockets.h"
 
@@ -123,6 +124,20 @@ void bind(nb::module_& module) {
                     Rings(bytes_of_array(memory), rank, ranks, ring_bytes, std::move(watched));
             },
             "memory"_a, "rank"_a, "ranks"_a, "ring_bytes"_a, "watched"_a, nb::keep_alive<1, 2>());
+    nb::class_<Pipes, Transport>(module, "Pipes", "Channels whose bytes the caller carries.")
+        .def(nb::init<std::int32_t, std::size_t>(), "ranks"_a, "room"_a)
+        .def(
+            "take",
+            [](Pipes& self, std::int32_t peer, const Memory& into) {
+                return self.take(peer, bytes_of_array(into));
+            },
+            "peer"_a, "into"_a, "Take what is to be sent; gives how many bytes.")
+        .def(
+            "put",
+            [](Pipes& self, std::int32_t peer, const Memory& bytes) {
+                return self.put(peer, bytes_of_array(bytes));
+            },
+            "peer"_a, "bytes"_a, "Put what came; gives how many bytes there was room for.");
     bind_elements(module);
     bind_execution(module);
 }

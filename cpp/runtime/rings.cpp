@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,12 +11,11 @@
 #include <ctime>
 #include <stdexcept>
 
-#include "base/threads.h"
-
 namespace weft::runtime {
 namespace {
 
 constexpr std::size_t line = 64;
+constexpr int least_looks = 32, most_looks = 2048;
 constexpr auto look_around = std::chrono::milliseconds(20);
 constexpr std::size_t most_at_once = 1 << 16;  // before the other end is told of it
 
@@ -149,8 +147,7 @@ std::size_t Rings::bytes(std::int32_t ranks, std::size_t ring_bytes) {
 
 Rings::Rings(std::span<std::byte> memory, std::int32_t rank, std::int32_t ranks,
              std::size_t ring_bytes, std::vector<int> watched)
-    : bell_(reinterpret_cast<Bell*>(memory.data())[rank]), ranks_a_core_(ranks / cores()),
-      watched_(std::move(watched)) {
+    : bell_(reinterpret_cast<Bell*>(memory.data())[rank]), watched_(std::move(watched)) {
     if (rank < 0 || rank >= ranks || memory.size() < bytes(ranks, ring_bytes))
         throw std::out_of_range("the shared memory is too small");
     std::byte* const rings = memory.data() + bells_bytes(ranks, sizeof(Bell));
@@ -173,16 +170,16 @@ Channel& Rings::channel(std::int32_t peer) { return *channels_.at(static_cast<st
 void Rings::prepare() { heard_ = bell_.rung.load(); }
 
 bool Rings::wait(Clock::time_point until) {
-    // Where each rank has a core of its own, what it waits for may come at any moment.
-    const int spins = ranks_a_core_ <= 1 ? 2000 : 50, yields = 20;
-    for (int i = 0; i < spins; ++i) {
-        if (bell_.rung.load(std::memory_order_relaxed) != heard_) return false;
+    // Looking is quicker than sleeping, if the other end has a core at the time: that it has is
+    // believed as long as it proves right.
+    for (int i = 0; i < looks_; ++i) {
+        if (bell_.rung.load(std::memory_order_relaxed) != heard_) {
+            looks_ = std::min(2 * looks_, most_looks);
+            return false;
+        }
         relax();
     }
-    for (int i = 0; i < yields; ++i) {
-        if (bell_.rung.load(std::memory_order_relaxed) != heard_) return false;
-        ::sched_yield();
-    }
+    looks_ = std::max(looks_ / 2, least_looks);
     // A bell cannot be waited for together with descriptors.
     const auto left = std::min<Clock::duration>(until - Clock::now(), look_around);
     if (left.count() > 0)

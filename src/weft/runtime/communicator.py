@@ -18,7 +18,7 @@ from weft.algorithm import Algorithm
 from weft.errors import InputError, unknown_name
 from weft.quoting import quoted
 from weft.result import Result
-from weft.runtime import buffers
+from weft.runtime import buffers, mpi
 from weft.runtime.cutting import Cut, Fitted
 from weft.runtime.errors import DisagreementError, LostError, RunError, StalledError
 from weft.runtime.layout import held
@@ -120,6 +120,13 @@ class Communicator:
             lambda: Tcp(meeting, addresses, address=address, send_buffer=send_buffer),
             timeout_s,
         )
+
+    @classmethod
+    def mpi(cls, communicator: Any = None, *, timeout_s: float = 60.0) -> Communicator:
+        """The ranks of an MPI communicator of mpi4py; by default all there are."""
+        given = mpi.library().COMM_WORLD if communicator is None else communicator
+        meeting = mpi.meet(given, timeout_s)
+        return cls._made(meeting, lambda: mpi.Mpi(meeting, given), timeout_s)
 
     @classmethod
     def _made(cls, meeting: Rendezvous, make: Any, timeout_s: float) -> Communicator:
@@ -279,12 +286,16 @@ class Communicator:
         return Times(program, *execution.times()) if trace else None
 
     def _finish(self, execution: _core.Execution, program: Program) -> None:
-        moved, deadline = -1, 0.0
+        moved, deadline, looked = -1, 0.0, 0.0
         while True:
             state = execution.advance(_SLICE_S)
             if state == _core.RunState.done:
+                self._transport.finish()
                 return
-            self._rendezvous.check()
+            self._transport.carry()
+            if time.monotonic() > looked + _SLICE_S or state != _core.RunState.running:
+                looked = time.monotonic()
+                self._rendezvous.check()
             if state == _core.RunState.closed:
                 raise self._stopped(execution, program, LostError, "is gone")
             if state == _core.RunState.disagreeing:

@@ -37,6 +37,12 @@ def parse_address(text: str) -> tuple[int, str | tuple[str, int]]:
     return socket.AF_INET6 if ":" in host else socket.AF_INET, (host, int(port))
 
 
+def free_address(host: str) -> tuple[str, socket.socket]:
+    """An address of this host where nobody listens, and a socket that now does."""
+    listener = socket.create_server((host, 0), backlog=128)
+    return f"{host}:{listener.getsockname()[1]}", listener
+
+
 class _Line:
     """A connection over which messages go, with those that have come."""
 

@@ -30,6 +30,12 @@ class Transport(ABC):
     def ready(self, peers: Iterable[int]) -> _core.Transport:
         """Channels to at least these peers."""
 
+    def carry(self) -> None:  # noqa: B027 - most need not
+        """Do what the core cannot; called when a run can do nothing."""
+
+    def finish(self) -> None:  # noqa: B027
+        """Called when a run is over."""
+
     @abstractmethod
     def close(self) -> None:
         """Give back what it holds."""
