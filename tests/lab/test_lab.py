@@ -28,7 +28,7 @@ while read host; do "$HYDRA_LAUNCHER_EXEC" -x "$host" echo '"on $(hostname) at $
 
 @needs_lab
 def test_commands_are_told_who_they_are() -> None:
-    words = "echo $WEFT_RANK/$WEFT_SIZE $RANK/$WORLD_SIZE $(hostname) $WEFT_RENDEZVOUS $WEFT_SCALE"
+    words = "echo $WEFT_RANK/$WEFT_RANKS $RANK/$WORLD_SIZE $(hostname) $WEFT_RENDEZVOUS $WEFT_SCALE"
     done = weft("lab", "ring:3", "--scale", "1e-3", "--", "sh", "-c", words)
     assert done.returncode == 0
     told = sorted(done.stdout.splitlines(), key=lambda line: line[:2] != "0/")

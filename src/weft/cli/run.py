@@ -43,6 +43,17 @@ if TYPE_CHECKING:
 @option("--ranks N", "How many ranks there are, with --rank.", type=int, envvar="WEFT_RANKS")
 @option("--rendezvous HOST:PORT", "Where rank 0 listens, with --rank.", envvar="WEFT_RENDEZVOUS")
 @option("--address HOST", "Where others reach this rank, with --rank.", default="127.0.0.1")
+@option(
+    "--addresses FILE",
+    "With --rank: the addresses between which connections go, as weft lab writes them.",
+    envvar="WEFT_ADDRESSES",
+)
+@option(
+    "--scale FACTOR",
+    "Links have so much of the bandwidth planned with, and plans take so much longer: weft lab.",
+    default=1.0,
+    envvar="WEFT_SCALE",
+)
 @option("--trace FILE", "Write what happened over the plan, for Perfetto: a .json[.gz] file.")
 @search_options
 @method_option

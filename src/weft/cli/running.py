@@ -30,6 +30,7 @@ class Where:
     ranks: int | None
     rendezvous: str | None
     address: str
+    addresses: str | None
 
     @classmethod
     def names(cls) -> list[str]:
@@ -74,7 +75,7 @@ class Where:
             return measured_by(communicator, jobs, report)
 
     def _communicator(self) -> Any:
-        from weft.runtime import Communicator
+        from weft.runtime import Communicator, addresses_of
 
         if self.kind == "mpi":
             return Communicator.mpi(timeout_s=self.timeout)
@@ -84,7 +85,10 @@ class Where:
         args = self.rank, self.ranks, self.rendezvous
         if self.kind == "shm":
             return Communicator.shared_memory(*args, timeout_s=self.timeout)
-        return Communicator.tcp(*args, address=self.address, timeout_s=self.timeout)
+        how = dict[str, Any](address=self.address)
+        if self.addresses is not None:
+            how = addresses_of(self.addresses)
+        return Communicator.tcp(*args, **how, timeout_s=self.timeout)
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def rank_environment(plan: LabPlan, rank: int) -> dict[str, str]:
     """What one of the commands is told that run on every NPU."""
     own = {
         "WEFT_RANK": rank,
-        "WEFT_SIZE": len(plan.topology.members),
+        "WEFT_RANKS": len(plan.topology.members),
         "RANK": rank,
         "WORLD_SIZE": len(plan.topology.members),
         "LOCAL_RANK": 0,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Callable
 
 from weft.lab.plan import LabPlan
+
+_TRIES = 100
 
 
 def orders(plan: LabPlan) -> dict[str, list[int]]:
@@ -34,17 +37,40 @@ def _distances(plan: LabPlan, npu: int) -> dict[int, int]:
 
 
 def _tour(members: list[int], distance: dict[int, dict[int, int]]) -> list[int]:
-    """A closed tour of few links: the nearest next, then pieces turned round while it helps."""
+    """A closed tour of few links: the best of some that are short in themselves."""
     far = len(distance) ** 2
 
     def between(a: int, b: int) -> int:
         return distance[a].get(b, far)
 
-    tour, left = [members[0]], set(members[1:])
+    chance = random.Random(0)
+    best: list[int] = []
+    least = far * far
+    for _ in range(_TRIES):
+        tour = _shortened(_nearest(members, between, chance), between)
+        length = sum(between(a, b) for a, b in zip(tour, [*tour[1:], tour[0]], strict=True))
+        if length < least:
+            best, least = tour, length
+        if least == len(members):
+            break  # each is a neighbour of the next
+    return best
+
+
+def _nearest(
+    members: list[int], between: Callable[[int, int], int], chance: random.Random
+) -> list[int]:
+    """From the first NPU, to one of the nearest that are left."""
+    tour, left = [members[0]], members[1:]
     while left:
-        near = min(left, key=lambda npu: (between(tour[-1], npu), npu))
+        chance.shuffle(left)
+        near = min(left, key=lambda npu: between(tour[-1], npu))
         left.remove(near)
         tour.append(near)
+    return tour
+
+
+def _shortened(tour: list[int], between: Callable[[int, int], int]) -> list[int]:
+    """Pieces turned round while it helps."""
     improved = True
     while improved:
         improved = False

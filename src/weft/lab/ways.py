@@ -42,16 +42,19 @@ class Way:
 
 
 def ways_of(topology: Topology, wire_of: dict[int, Wire], more: Iterable[Steps] = ()) -> list[Way]:
-    """All links between NPUs, the shortest ways through switches, and `more`, such as a plan's."""
+    """All links between NPUs, the shortest ways through switches, and `more`, such as a plan's.
+
+    Those of `more` are the first of each pair of NPUs.
+    """
+    planned = set(more)
     routes: defaultdict[tuple[int, int], list[Steps]] = defaultdict(list)
     for steps in dict.fromkeys([*more, *_shortest(topology)]):
-        src, dst = int(topology.src[steps[0]]), int(topology.dst[steps[-1]])
-        routes[src, dst].append(steps)
+        routes[int(topology.src[steps[0]]), int(topology.dst[steps[-1]])].append(steps)
     found: list[Way] = []
     for a, b in sorted({(min(pair), max(pair)) for pair in routes}):
-        for there, back in _paired(routes[a, b], routes[b, a], wire_of):
+        for there, back in _paired(routes[a, b], routes[b, a], planned, wire_of):
             wire, *others = {wire_of[link] for link in (*there, *back)}
-            addresses = way_addresses(len(found)) if others else (wire.address(a), wire.address(b))
+            addresses = way_addresses(len(found)) if others else wire.addresses(a)
             found.append(Way((a, b), addresses, (there, back)))
     if len(found) > MOST_WAYS:
         raise InputError(
@@ -67,26 +70,38 @@ def ways_of_algorithm(algorithm: Algorithm) -> list[Steps]:
     routes, named = algorithm.routes, algorithm.transfers.route
     used = [] if named is None else np.unique(named).tolist()
     ends = [(int(routes.offsets[route]), int(routes.offsets[route + 1])) for route in used]
-    return [tuple(routes.links[first:last].tolist()) for first, last in ends]
+    # Copies inside an NPU take no link.
+    return [tuple(routes.links[first:last].tolist()) for first, last in ends if first < last]
 
 
 def _paired(
-    there: Sequence[Steps], back: Sequence[Steps], wire_of: dict[int, Wire]
+    there: Sequence[Steps], back: Sequence[Steps], planned: set[Steps], wire_of: dict[int, Wire]
 ) -> Iterator[tuple[Steps, Steps]]:
-    """Ways there with ways back: along the same wires if there is one, otherwise any."""
+    """Ways there with ways back, those that are planned first.
 
-    def wires(steps: Steps) -> tuple[int, ...]:
-        return tuple(wire_of[link].number for link in steps)
+    Along the same wires if both are planned or neither, then any two that are planned, then along
+    the same wires, then any.
+    """
 
-    left = {wires(steps)[::-1]: steps for steps in back}
-    alone = []
-    for steps in there:
-        mirrored = left.pop(wires(steps), None)
-        if mirrored is None:
-            alone.append(steps)
-        else:
-            yield steps, mirrored
-    yield from zip_longest(alone, left.values(), fillvalue=())
+    def mirrored(some: Iterable[Steps], others: Iterable[Steps]) -> list[tuple[Steps, Steps]]:
+        wires = {tuple(wire_of[link].number for link in steps)[::-1]: steps for steps in others}
+        keys = {steps: tuple(wire_of[link].number for link in steps) for steps in some}
+        return [(steps, wires[key]) for steps, key in keys.items() if key in wires]
+
+    left = list(there), list(back)
+    plans = [[steps for steps in side if steps in planned] for side in left]
+    for find in (
+        lambda: mirrored(*plans),
+        lambda: list(zip(*plans, strict=False)),
+        lambda: mirrored(*left),
+        lambda: list(zip_longest(*left, fillvalue=())),
+    ):
+        for pair in find():
+            yield pair
+            for side, plan, steps in zip(left, plans, pair, strict=True):
+                for some in (side, plan):
+                    if steps in some:
+                        some.remove(steps)
 
 
 def _shortest(topology: Topology) -> Iterator[Steps]:

@@ -38,6 +38,10 @@ class Wire:
         """The address of its end at this node."""
         return str(_WIRE_ENDS + 2 * self.number + self.ends.index(node))
 
+    def addresses(self, node: int) -> tuple[str, str]:
+        """The addresses of both ends, that at this node first."""
+        return self.address(node), self.address(self.other(node))
+
     def other(self, node: int) -> int:
         return self.ends[1 - self.ends.index(node)]
 

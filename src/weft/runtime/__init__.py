@@ -4,6 +4,7 @@
 machine. `Programs` are what each rank does.
 """
 
+from weft.runtime.addresses import addresses_of
 from weft.runtime.communicator import Communicator, Times
 from weft.runtime.errors import DisagreementError, LostError, RunError, StalledError
 from weft.runtime.launch import Ranks, local
@@ -21,5 +22,6 @@ __all__ = [
     "RunError",
     "StalledError",
     "Times",
+    "addresses_of",
     "local",
 ]

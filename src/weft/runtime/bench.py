@@ -42,6 +42,8 @@ class Job:
         Runs that are measured, and those before.
     traced
         Whether the times of all rows of the last run are wanted.
+    scale
+        What bandwidths are of those planned with.
     """
 
     algorithm: Algorithm
@@ -52,6 +54,7 @@ class Job:
     warmups: int = 1
     reproducible: bool = False
     traced: bool = False
+    scale: float = 1.0
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -122,7 +125,7 @@ class Measured:
         width = TYPES[self.job.dtype][1].itemsize
         sizes = [count * width for count in self.job.counts]
         same = sizes == [demand.size for demand in algorithm.demands]
-        return algorithm.time_us if algorithm.timed and same else None
+        return algorithm.time_us / self.job.scale if algorithm.timed and same else None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines."""
