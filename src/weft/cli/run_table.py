@@ -52,7 +52,9 @@ def print_program(program: Program, limit: int) -> None:
         (at, "" if step["row"] < 0 else step["row"], step["does"], step["waits_for"])
         for at, step in enumerate(facts["steps"])
     )
-    title = f"NPU {program.npu}: {len(program):,} steps, {facts['scratch_slots']:,} slots of scratch"
+    title = (
+        f"NPU {program.npu}: {len(program):,} steps, {facts['scratch_slots']:,} slots of scratch"
+    )
     names = ("step", "row", "does", "waits for")
     more = len(program) - limit
     print_rows(title, names, rows, words=("does", "waits for"), more=more, see="--limit")
