@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @option("--op OP", "For sums: sum, product, min, max, average.", default="sum")
 @option("--iterations N", "Runs that are measured, for each size.", default=5)
 @option("--warmups N", "Runs before those.", default=1)
+@option("--in-place", "One buffer is input and output.", is_flag=True)
 @option("--reproducible", "Add in the plan's order, for the same last bits.", is_flag=True)
 @option("--timeout SECONDS", "For how long nothing may move.", default=30.0)
 @option("--rank R", "Be this rank of several hosts' ranks.", type=int, envvar="WEFT_RANK")

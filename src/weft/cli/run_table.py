@@ -1,4 +1,4 @@
-"""The table of ``weft run``: a line for each size, planned and measured side by side."""
+"""Tables of runs: what was measured, beside the plan; and what a rank does."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from weft.units import format_bandwidth, format_size
 if TYPE_CHECKING:
     from weft.cli.running import Where
     from weft.runtime.bench import Measured
+    from weft.runtime.program import Program
 
 _COLUMNS = ("size", "count", "type", "op", "planned", "measured", "algbw", "busbw", "wrong")
 _KINDS = {"shm": "shared memory", "tcp": "TCP", "mpi": "MPI"}
@@ -42,3 +43,18 @@ def _row(one: Measured) -> list[str]:
         format_bandwidth(one.bus_bandwidth),
         str(one.wrong),
     ]
+
+
+def print_program(program: Program, limit: int) -> None:
+    """Print the first rows of what an NPU does in a run."""
+    facts = program.to_dict(limit)
+    rows = (
+        (at, "" if step["row"] < 0 else step["row"], step["does"], step["waits_for"])
+        for at, step in enumerate(facts["steps"])
+    )
+    title = (
+        f"NPU {program.npu}: {len(program):,} steps, {facts['scratch_slots']:,} slots of scratch"
+    )
+    names = ("step", "row", "does", "waits for")
+    more = len(program) - limit
+    print_rows(title, names, rows, words=("does", "waits for"), more=more, see="--limit")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from weft.algorithm import Algorithm
 from weft.errors import InputError, unknown_name
 from weft.progress import Tracker
-from weft.runtime.buffers import OPS, TYPES
+from weft.runtime.buffers import OPS, TYPES, fit, is_at_home
 from weft.runtime.communicator import Communicator
 from weft.runtime.cutting import Cut
 from weft.runtime.launch import local
@@ -40,6 +40,8 @@ class Job:
         As for `Communicator.run`.
     iterations, warmups
         Runs that are measured, and those before.
+    in_place
+        Whether one buffer is input and output.
     traced
         Whether the times of all rows of the last run are wanted.
     scale
@@ -53,6 +55,7 @@ class Job:
     iterations: int = 5
     warmups: int = 1
     reproducible: bool = False
+    in_place: bool = False
     traced: bool = False
     scale: float = 1.0
 
@@ -143,36 +146,61 @@ class Measured:
         }
 
 
+class _Buffers:
+    """The arrays of a rank in one collective, and what must be in them after a run."""
+
+    def __init__(self, job: Job, at: int, npu: int) -> None:
+        demand = job.algorithm.demands[at]
+        sides = Cut(job.algorithm, job.counts).sides(npu)
+        shares = is_at_home(job.algorithm) and not demand.pattern.own_buffers
+        self._fit = fit(sides, at, shares=shares)
+        self.there = npu in demand.group
+        self.send: NDArray[Any] | None = None
+        self.receive: NDArray[Any] | None = None
+        if not self.there:
+            return
+        data, rank = Data(demand, job.counts[at], job.dtype, job.op), demand.group.index(npu)
+        self._given, self._wanted = data.send(rank, self._fit.input), data.received(rank)
+        dtype = TYPES[job.dtype][1]
+        self.send = np.zeros(self._fit.both if job.in_place else self._fit.input, dtype=dtype)
+        if not job.in_place:
+            self.receive = np.zeros(self._fit.output, dtype=dtype)
+
+    def fill(self) -> None:
+        """Put the input in its place, and rubbish elsewhere: nothing of the run before counts."""
+        for array in (self.send, self.receive):
+            if array is not None:
+                array.view(np.uint8)[:] = 0xA5
+        if self.send is not None:
+            first = 0 if self.receive is not None else self._fit.input_at
+            self.send[first : first + self._fit.input] = self._given
+
+    def wrong(self) -> int:
+        """How many elements are not what they must be; the input must be as it was."""
+        if self.send is None:
+            return 0
+        if self.receive is not None:
+            return _differences(self.receive, self._wanted) + _differences(self.send, self._given)
+        first = self._fit.output_at
+        return _differences(self.send[first : first + self._fit.output], self._wanted)
+
+
 def work(communicator: Communicator, job: Job) -> Part:
     """What a rank does of a job."""
-    me, algorithm = communicator.rank, job.algorithm
-    programs = Programs(algorithm, reproducible=job.reproducible)
-    sides = Cut(algorithm, job.counts).sides(me)
-    sends: list[NDArray[Any] | None] = []
-    receives: list[NDArray[Any] | None] = []
-    wanted: list[NDArray[Any] | None] = []
-    for at, (demand, count) in enumerate(zip(algorithm.demands, job.counts, strict=True)):
-        if me not in demand.group:
-            sends, receives, wanted = [*sends, None], [*receives, None], [*wanted, None]
-            continue
-        data = Data(demand, count, job.dtype, job.op)
-        rank = demand.group.index(me)
-        sends.append(data.send(rank, sides.inputs[at]))
-        receives.append(np.zeros(sides.outputs[at], dtype=TYPES[job.dtype][1]))
-        wanted.append(data.received(rank))
-    given = [None if one is None else one.copy() for one in sends]
+    programs = Programs(job.algorithm, reproducible=job.reproducible)
+    sides = [_Buffers(job, at, communicator.rank) for at in range(len(job.algorithm.demands))]
+    sends, receives = [one.send for one in sides], [one.receive for one in sides]
     seconds, times, began = [], None, 0
     for turn in range(job.warmups + job.iterations):
         last = turn == job.warmups + job.iterations - 1
-        for one in receives:
-            if one is not None:
-                one.view(np.uint8)[:] = 0xA5  # nothing of the run before counts
+        for one in sides:
+            one.fill()
         communicator.barrier()
         began = time.monotonic_ns()
         times = communicator.run(
             programs,
             sends if len(sends) > 1 else sends[0],
-            receives if len(receives) > 1 else receives[0],
+            None if job.in_place else receives if len(receives) > 1 else receives[0],
             job.op,
             dtype=job.dtype,
             count=list(job.counts),
@@ -180,11 +208,7 @@ def work(communicator: Communicator, job: Job) -> Part:
         )
         if turn >= job.warmups:
             seconds.append((time.monotonic_ns() - began) / 1e9)
-    wrong = sum(
-        differences(one, right)
-        for one, right in (*zip(receives, wanted, strict=True), *zip(sends, given, strict=True))
-        if one is not None and right is not None
-    )
+    wrong = sum(one.wrong() for one in sides)
     traces = () if times is None else (times.begin.tobytes(), times.end.tobytes())
     return Part(seconds, wrong, _CLOCK.read_text(), began, *traces)
 
@@ -242,7 +266,7 @@ def measured_by(communicator: Communicator, jobs: Sequence[Job], report: Tracker
     return found
 
 
-def differences(found: NDArray[Any], right: NDArray[Any]) -> int:
+def _differences(found: NDArray[Any], right: NDArray[Any]) -> int:
     """How many elements are not what they must be."""
     if len(found) != len(right):
         return max(len(found), len(right))

@@ -119,16 +119,13 @@ def _spread(given: object, mine: list[bool], what: str) -> list[object | None]:
     return [given if one else None for one in mine]
 
 
-def found_count(
-    collective: Collective, given: Given, lengths: Callable[[int], tuple[int, int, int]]
-) -> int:
+def found_count(collective: Collective, given: Given, lengths: Callable[[int], Fit]) -> int:
     """How many elements the collective's largest buffer has; -1 if the arrays do not say it.
 
     Parameters
     ----------
     lengths
-        For a number of elements, those of this rank's input, of its output, and of one buffer for
-        both.
+        How long this rank's buffers are for a number of elements.
     """
     if not given.arrays:
         return -1
@@ -136,7 +133,7 @@ def found_count(
 
     def compare(count: int) -> int:
         there = lengths(count)
-        sizes = [there[2]] if given.in_place else list(there[:2])
+        sizes = [there.both] if given.in_place else [there.input, there.output]
         pairs = [(a, b) for a, b in zip(sizes, wanted, strict=True) if b is not None]
         if any(a > b for a, b in pairs):
             return 1
@@ -180,45 +177,58 @@ def is_at_home(algorithm: Algorithm) -> bool:
     return not any(np.isin(kind, (Buffer.INPUT, Buffer.OUTPUT)).any() for kind in buffers)
 
 
-def needed(sides: Sides, demand: int, *, shares: bool) -> tuple[int, int, int]:
-    """Elements of the input, of the output, and of one buffer for both."""
+@dataclass(frozen=True)
+class Fit:
+    """How long a rank's buffers of one demand are, in elements.
+
+    Attributes
+    ----------
+    input, output, both
+        The input, the output, and one buffer for both.
+    input_at, output_at
+        Where they begin in that.
+    apart
+        Whether what is in it must be copied first: results go where something else was.
+    """
+
+    input: int
+    output: int
+    both: int
+    input_at: int = 0
+    output_at: int = 0
+    apart: bool = False
+
+
+def fit(sides: Sides, demand: int, *, shares: bool) -> Fit:
+    """Of one demand; `shares`: what all ranks have are shares of one buffer, each at its place."""
     into, out = sides.inputs[demand], sides.outputs[demand]
-    before = _shift(sides, demand, shares=shares)
-    if before is None:
-        return into, out, max(into, out)
-    return into, out, max(max(0, -before) + into, max(0, before) + out)
+    shift = sides.shift(demand) if shares else None
+    if shift is None:
+        return Fit(into, out, max(into, out), apart=True)
+    first, begin = max(0, -shift), max(0, shift)
+    return Fit(into, out, max(first + into, begin + out), first, begin)
 
 
-def _shift(sides: Sides, demand: int, *, shares: bool) -> int | None:
-    return sides.shift(demand) if shares else None
-
-
-def views(given: Given, sides: Sides, demand: int, *, shares: bool) -> tuple[Array, Array]:
+def views(given: Given, lengths: Fit) -> tuple[Array, Array]:
     """Input and output as the program has them; copied first where it would be overwritten."""
-    into, out = sides.inputs[demand], sides.outputs[demand]
     empty = np.zeros(0, dtype=np.uint8)
     if not given.in_place:
-        send = empty if given.send is None else given.send[:into]
-        receive = empty if given.receive is None else given.receive[:out]
+        send = empty if given.send is None else given.send[: lengths.input]
+        receive = empty if given.receive is None else given.receive[: lengths.output]
         return send, receive
     if given.send is None:
         return empty, empty
-    shift = _shift(sides, demand, shares=shares)
-    if shift is None:
-        return given.send[:into].copy(), given.send[:out]
-    first, begin = max(0, -shift), max(0, shift)
-    return given.send[first : first + into], given.send[begin : begin + out]
+    send = given.send[lengths.input_at : lengths.input_at + lengths.input]
+    receive = given.send[lengths.output_at : lengths.output_at + lengths.output]
+    return send.copy() if lengths.apart else send, receive
 
 
-def check_lengths(
-    collective: Collective, given: Given, lengths: tuple[int, int, int], count: int
-) -> None:
+def check_lengths(collective: Collective, given: Given, lengths: Fit, count: int) -> None:
     """Raise unless the arrays have as many elements as the collective needs."""
-    into, out, both = lengths
     if given.in_place:
-        pairs = [("the buffer", given.send, both)]
+        pairs = [("the buffer", given.send, lengths.both)]
     else:
-        pairs = [("send", given.send, into), ("recv", given.receive, out)]
+        pairs = [("send", given.send, lengths.input), ("recv", given.receive, lengths.output)]
     for name, array, wanted in pairs:
         size = 0 if array is None else array.size
         if size != wanted:

@@ -274,7 +274,7 @@ class Communicator:
         channels = self._transport.ready(peers)
         kind, dtype = buffers.TYPES[call.type]
         scratch = self._room(fitted.scratch * dtype.itemsize)
-        pairs = call.views(plan, fitted)
+        pairs = call.views(plan)
         arrays = [one.view(np.uint8) for pair in pairs for one in pair]
         core_op = getattr(_core.ElementOp, "sum" if op == "average" else op)
         execution = _core.Execution(
@@ -354,7 +354,7 @@ class _Plan:
             )
         self._fitted: dict[tuple[int, ...], Fitted] = {}
         self._counts: dict[tuple[int, ...], int] = {}
-        self._lengths: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+        self._lengths: dict[tuple[int, int, int], buffers.Fit] = {}
         home = buffers.is_at_home(self.algorithm)
         self.shares = [home and not one.pattern.own_buffers for one in self.algorithm.demands]
 
@@ -386,7 +386,7 @@ class _Plan:
         return self._counts[key]
 
     def _searched_count(self, rank: int, demand: int, given: buffers.Given) -> int:
-        def lengths(count: int) -> tuple[int, int, int]:
+        def lengths(count: int) -> buffers.Fit:
             return self.lengths(rank, demand, count)
 
         collective = self.algorithm.demands[demand]
@@ -399,8 +399,8 @@ class _Plan:
             )
         return found
 
-    def lengths(self, rank: int, demand: int, count: int) -> tuple[int, int, int]:
-        """Elements of a rank's input and output, and of one buffer for both."""
+    def lengths(self, rank: int, demand: int, count: int) -> buffers.Fit:
+        """How long a rank's buffers are."""
         key = rank, demand, count
         if key not in self._lengths:
             if len(self._lengths) >= _KEPT:
@@ -408,7 +408,7 @@ class _Plan:
             counts = [0] * len(self.algorithm.demands)
             counts[demand] = count
             sides = Cut(self.algorithm, counts).sides(rank)
-            self._lengths[key] = buffers.needed(sides, demand, shares=self.shares[demand])
+            self._lengths[key] = buffers.fit(sides, demand, shares=self.shares[demand])
         return self._lengths[key]
 
     def fitted(self, rank: int, counts: Sequence[int]) -> Fitted:
@@ -434,9 +434,9 @@ class _Call:
             lengths = plan.lengths(self.rank, at, self.counts[at])
             buffers.check_lengths(demand, one, lengths, self.counts[at])
 
-    def views(self, plan: _Plan, fitted: Fitted) -> list[tuple[buffers.Array, buffers.Array]]:
+    def views(self, plan: _Plan) -> list[tuple[buffers.Array, buffers.Array]]:
         return [
-            buffers.views(one, fitted.sides, at, shares=plan.shares[at])
+            buffers.views(one, plan.lengths(self.rank, at, self.counts[at]))
             for at, one in enumerate(self.given)
         ]
 

@@ -32,7 +32,9 @@ class Ranks:
         if transport not in LOCAL:
             raise unknown_name("transport", transport, LOCAL)
         address = f"unix:@weft-{uuid.uuid4().hex}"
-        context = multiprocessing.get_context("spawn")
+        # Ranks are copies of a server that has imported everything once.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])
         self.processes, self._pipes = [], []
         try:
             for rank in range(size):

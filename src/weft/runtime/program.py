@@ -121,6 +121,26 @@ class Program(Value):
         to = f"{base} into {target}" if self.combines[row] and base != target else target
         return f"{does} chunk {chunk} from NPU {peer} to {to}"
 
+    def to_dict(self, limit: int) -> dict[str, Any]:
+        """What it does, for machines, with at most `limit` of the rows."""
+        names = {What.SEND: "send", What.RECEIVE: "receive", What.LOCAL: "local"}
+        return {
+            "npu": self.npu,
+            "rows": len(self),
+            "scratch_slots": int(self.slot.max(initial=-1)) + 1,
+            "steps": [
+                {
+                    "what": names[What(int(self.what[row]))],
+                    "row": int(self.number[row]),
+                    "chunk": int(self.chunk[row]),
+                    "peer": int(self.peer[row]),
+                    "does": self.described(row),
+                    "waits_for": self.waits(row),
+                }
+                for row in range(min(len(self), limit))
+            ],
+        }
+
     def _place(self, kind: Int64, index: Int64, row: int) -> str:
         return f"{KINDS[int(kind[row])]}[{int(index[row])}]"
 
@@ -134,7 +154,7 @@ class Program(Value):
                 if count[row] > 0:
                     said.append(f"cell {self.write_cell[row]} {word} {count[row]}x")
         named = self.after[self.after_offsets[row] : self.after_offsets[row + 1]]
-        said += [f"row {int(other)} over" for other in named.tolist()]
+        said += [f"step {int(other)} over" for other in named.tolist()]
         return ", ".join(said)
 
 
