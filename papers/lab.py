@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ RATES = {"8MiB": ("50Mbit/s", "25Mbit/s"), "32MiB": ("100Mbit/s", "50Mbit/s")}
 LATENCY = "50us"
 PLAN_HEADINGS = (
     *("network", "collective", "size", "links", "planned ms", "measured ms", "over plan"),
-    *("all runs ms", "burst", "drops", "cores busy", "with the lab"),
+    *("all runs ms", "late ms", "burst", "drops", "cores busy", "with the lab"),
 )
 HEADINGS = ("network", "who", "algorithm", "ranks", "measured ms", "over plan", "all runs ms")
 TEXT = """# Figures of the lab
@@ -107,6 +108,7 @@ def plan_lines(row: Row) -> Iterator[tuple[str, ...]]:
             row.rate.replace(",", " and "),
             f"{row.figures['planned_us'] / 1e3:.0f}",
             *times(one),
+            f"{statistics.median(one['late_us']) / 1e3:.0f}",
             f"{one['burst_share']:.2%}",
             str(sum(link["drops"] for link in one["per_link"])),
             f"{one['cpu_share']:.0%}",

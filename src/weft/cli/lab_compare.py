@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import median
 from typing import TYPE_CHECKING
 
 from weft.cli.printing import say, say_json
@@ -94,7 +95,7 @@ def _print(plan: LabPlan, result: Result, trials: list[Trial]) -> None:
     from weft.cli.tables import print_rows, shown_time
 
     planned = result.time / PS_PER_US
-    rows: list[list[object]] = [["planned", "", "", shown_time(planned), "", "", "", "", "", ""]]
+    rows: list[list[object]] = [["planned", "", "", shown_time(planned), *[""] * 7]]
     for trial in trials:
         micros = [1e6 * one for one in trial.seconds]
         rows.append(
@@ -105,6 +106,7 @@ def _print(plan: LabPlan, result: Result, trials: list[Trial]) -> None:
                 shown_time(round(1e6 * trial.median)),
                 f"{1e6 * trial.median / planned:.3f}",
                 " ".join(f"{one / 1e3:.0f}" for one in micros),
+                f"{1e3 * median(trial.late):.0f}",
                 f"{format_size(round(trial.carried))} / {format_size(trial.needed)}",
                 f"{trial.traffic.burst_share:.2%}",
                 int(trial.traffic.drops.sum()),
@@ -113,7 +115,7 @@ def _print(plan: LabPlan, result: Result, trials: list[Trial]) -> None:
         )
     (demand,) = result.algorithm.demands
     title = f"{demand.kind} of {format_size(demand.size)} on {plan.topology.title}, in a lab"
-    columns = ("", "algorithm", "ranks", "median", "over plan", "runs (ms)")
+    columns = ("", "algorithm", "ranks", "median", "over plan", "runs (ms)", "late (ms)")
     more = ("carried / needed", "burst", "drops", "CPU, lab's")
     print_rows(title, [*columns, *more], rows, words=("", "algorithm", "ranks"))
     for trial in trials:

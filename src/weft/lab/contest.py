@@ -62,6 +62,8 @@ class Trial:
     ----------
     seconds
         Each timed run, from when the first rank began to when the last ended.
+    late
+        In each, how much later than the first the last rank began.
     traffic
         Of all timed runs together.
     needed
@@ -70,6 +72,7 @@ class Trial:
 
     entry: Entry
     seconds: tuple[float, ...]
+    late: tuple[float, ...]
     wrong: int
     traffic: Traffic
     needed: int
@@ -100,6 +103,7 @@ class Trial:
             "rank_order": self.entry.order,
             "measured_us": 1e6 * self.median,
             "runs_us": [1e6 * one for one in self.seconds],
+            "late_us": [1e6 * one for one in self.late],
             "wrong": self.wrong,
             "needed_bytes": self.needed,
             "carried_bytes": round(self.carried),
@@ -206,9 +210,11 @@ class Contest:
         if code or len(moments) < 2:
             lines = said.getvalue().decode(errors="replace").strip().splitlines()
             raise WeftError(f"failed: {lines[-1] if lines else f'exit code {code}'}")
-        seconds = [max(e for _, e in spans) - min(s for s, _ in spans) for spans in gate.spans]
+        runs = [tuple(zip(*spans, strict=True)) for spans in gate.spans]
+        seconds = tuple(max(ends) - min(starts) for starts, ends in runs)
+        late = tuple(max(starts) - min(starts) for starts, _ in runs)
         traffic = Traffic.between(self.lab.plan, moments[0], moments[1], runs=rounds)
-        return Trial(entry, tuple(seconds), gate.wrong, traffic, self._needed())
+        return Trial(entry, seconds, late, gate.wrong, traffic, self._needed())
 
     def _needed(self) -> int:
         """Each part of a sum must come to where it is added, and each share to all who want it."""

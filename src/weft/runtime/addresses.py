@@ -16,6 +16,8 @@ _SEND_BUFFER = 1 << 16  # what the system holds can no longer be overtaken by wh
 class _Way(msgspec.Struct):
     local: str
     remote: str
+    links_there: tuple[int, ...] = ()
+    links_back: tuple[int, ...] = ()
 
 
 class _Told(msgspec.Struct):
@@ -34,5 +36,8 @@ def addresses_of(path: str) -> dict[str, Any]:
         raise FormatError(f"cannot read {path}: {error.strerror}") from None
     except msgspec.DecodeError as error:
         raise FormatError(f"{path} has no addresses of a rank: {error}") from None
-    routes = {peer: Route(ways[0].local, ways[0].remote) for peer, ways in told.peers.items()}
+    routes = {
+        peer: [Route(way.local, way.remote, way.links_there, way.links_back) for way in ways]
+        for peer, ways in told.peers.items()
+    }
     return {"address": told.host, "addresses": routes, "send_buffer": _SEND_BUFFER}

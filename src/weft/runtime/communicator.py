@@ -24,7 +24,7 @@ from weft.runtime.errors import DisagreementError, LostError, RunError, StalledE
 from weft.runtime.layout import held
 from weft.runtime.program import Program, Programs, What
 from weft.runtime.rendezvous import Rendezvous
-from weft.runtime.transports import Route, SharedMemory, Tcp, Transport
+from weft.runtime.transports import Routes, SharedMemory, Tcp, Transport
 
 Plan = Algorithm | Result | Programs
 
@@ -97,7 +97,7 @@ class Communicator:
         size: int,
         rendezvous: str,
         *,
-        addresses: Mapping[int, Route | tuple[str, str]] | None = None,
+        addresses: Mapping[int, Routes] | None = None,
         address: str = "127.0.0.1",
         send_buffer: int | None = None,
         timeout_s: float = 60.0,
@@ -109,7 +109,8 @@ class Communicator:
         rendezvous, timeout_s
             As for `shared_memory`.
         addresses
-            For each peer the address here, and the peer's, between which the connection goes.
+            For each peer the address here, and the peer's, between which the connection goes;
+            or several `Route`, if each leads over other links: bytes go as the plan has them.
             Where there is none, it is `address` here and the peer's own `address` there.
         send_buffer
             Bytes that the system may hold of a connection before they leave (SO_SNDBUF).
@@ -184,7 +185,7 @@ class Communicator:
         try:
             self._turn += 1
             key = self._agree(plan, call, op)
-            fitted = plan.fitted(self.rank, call.counts)
+            fitted = plan.fitted(self.rank, call.counts, self._transport)
             return self._execute(plan, call, fitted, op, key, trace=trace)
         except BaseException as error:
             self.failed(error)
@@ -270,8 +271,8 @@ class Communicator:
         self, plan: _Plan, call: _Call, fitted: Fitted, op: str, key: bytes, *, trace: bool
     ) -> Times | None:
         program = fitted.program
-        peers = {*program.sends_to.tolist(), *program.receives_from.tolist()}
-        channels = self._transport.ready(peers)
+        moved = program.what != What.LOCAL
+        channels = self._transport.ready(np.unique(fitted.lanes[moved]).tolist())
         kind, dtype = buffers.TYPES[call.type]
         scratch = self._room(fitted.scratch * dtype.itemsize)
         pairs = call.views(plan)
@@ -313,7 +314,7 @@ class Communicator:
     ) -> RunError:
         """An error that names the peer, the row and the chunk."""
         waiting = list(execution.waiting)
-        peer = execution.peer
+        peer = execution.peer if execution.peer < 0 else execution.peer % self.size
         mine = [row for row in waiting if peer < 0 or program.peer[row] == peer]
         receives = [row for row in mine if program.what[row] == What.RECEIVE]
         row = next(iter([*receives, *mine, *waiting]), -1)
@@ -411,12 +412,14 @@ class _Plan:
             self._lengths[key] = buffers.fit(sides, demand, shares=self.shares[demand])
         return self._lengths[key]
 
-    def fitted(self, rank: int, counts: Sequence[int]) -> Fitted:
+    def fitted(self, rank: int, counts: Sequence[int], transport: Transport) -> Fitted:
         key = tuple(counts)
         if key not in self._fitted:
             while len(self._fitted) >= _KEPT:
                 del self._fitted[next(iter(self._fitted))]
-            self._fitted[key] = Cut(self.algorithm, counts).fit(self.programs.of(rank))
+            program = self.programs.of(rank)
+            lanes = transport.lanes(program, self.algorithm)
+            self._fitted[key] = Cut(self.algorithm, counts).fit(program, lanes)
         return self._fitted[key]
 
 

@@ -87,8 +87,8 @@ class Cut:
             self.lengths,
         )
 
-    def fit(self, program: Program) -> Fitted:
-        """A program for these lengths."""
+    def fit(self, program: Program, lanes: NDArray[np.int32] | None = None) -> Fitted:
+        """A program for these lengths, over these `lanes` of a transport."""
         sides = self.sides(program.npu)
         slots = int(program.slot.max(initial=-1)) + 1
         sizes = np.zeros(slots, dtype=np.int64)
@@ -113,6 +113,7 @@ class Cut:
             steps[name] = resolved(getattr(program, f"{name}_kind"), index)
         return Fitted(
             program,
+            program.peer if lanes is None else lanes,
             sides,
             int(slot_starts[-1]),
             self.lengths[program.chunk],
@@ -179,6 +180,7 @@ class Fitted:
     """
 
     program: Program
+    lanes: NDArray[np.int32]
     sides: Sides
     scratch: int
     length: Int64
@@ -195,7 +197,7 @@ class Fitted:
         program = self.program
         return _core.Steps(
             what=program.what,
-            peer=program.peer,
+            peer=self.lanes,
             queue=program.queue,
             from_buffer=self.from_buffer,
             base_buffer=self.base_buffer,

@@ -66,8 +66,8 @@ class Mpi(Transport):
         self._sends: list[tuple[int, Any, NDArray[np.uint8]]] = []
         self._idle_s = 0.0
 
-    def ready(self, peers: Iterable[int]) -> _core.Transport:
-        for peer in sorted(set(peers) - set(self._peers)):
+    def ready(self, lanes: Iterable[int]) -> _core.Transport:
+        for peer in sorted(set(lanes) - set(self._peers)):
             self._peers.append(peer)
             self._post(peer, np.empty(_PIECE, dtype=np.uint8))
         return self._pipes

@@ -54,6 +54,8 @@ class Program(Value):
         See `What`; the NPU at the other end; which sends share a way out (int32).
     chunk, number
         What moves, and its row in the algorithm's table: -1 for copies that are added (int64).
+    route
+        The route that it takes, by number in the algorithm's `routes`; -1 if none is known (int64).
     from_kind, from_index, base_kind, base_index, to_kind, to_index
         What a row reads, what it adds to, and where it puts the result (int64).
     combines
@@ -74,6 +76,7 @@ class Program(Value):
     queue: Int32
     chunk: Int64
     number: Int64
+    route: Int64
     from_kind: Int64
     from_index: Int64
     base_kind: Int64
@@ -274,6 +277,7 @@ class _Assembly:
             self._queues(what, peer),
             chunk,
             self._joined(share.number, np.full(more, -1)),
+            self._joined(self._routes(), np.full(more, -1)),
             from_kind,
             from_index,
             self._joined(base_kind, filler),
@@ -290,6 +294,11 @@ class _Assembly:
             self._times(rows.start),
             self._times(rows.end),
         )
+
+    def _routes(self) -> Int64:
+        rows = self.share.rows
+        none = np.full(self.count, -1)
+        return none if rows.route is None else np.where(rows.src == rows.dst, none, rows.route)
 
     def _joined(self, *parts: NDArray[Any]) -> Int64:
         """Columns of rows, then of copies, in the order of the program."""
