@@ -41,9 +41,7 @@ Execution::Execution(const Program& program, std::vector<std::span<std::byte>> b
         Peer& peer = peers_.at(static_cast<std::size_t>(program.peer[i]));
         peer.channel = &transport.channel(program.peer[i]);
         (sending ? peer.sends : peer.receives) = true;
-        Queue& queue = sending ? sends[program.queue[i]] : receives[program.peer[i]];
-        queue.peer = program.peer[i];
-        queue.rows.push_back(row);
+        (sending ? sends : receives)[program.queue[i]].rows.push_back(row);
     }
     for (auto& [_, queue] : sends) sends_.push_back(std::move(queue));
     for (auto& [_, queue] : receives) receives_.push_back(std::move(queue));
@@ -154,22 +152,22 @@ bool Execution::send(Queue& queue) {
 }
 
 bool Execution::receive(Queue& queue) {
-    Peer& peer = peers_[static_cast<std::size_t>(queue.peer)];
-    if (peer.heard < sizeof(Key)) {
-        if (!queue.over() && peer.channel->closed()) state_ = State::closed, peer_ = queue.peer;
-        return false;
-    }
     bool moving = false;
     std::size_t turn = 0;
     while (!queue.over() && turn < a_turn) {
         const std::int64_t row = queue.row();
+        Peer& peer = peers_[static_cast<std::size_t>(program_.peer[row])];
+        if (peer.heard < sizeof(Key)) {
+            if (peer.channel->closed()) state_ = State::closed, peer_ = program_.peer[row];
+            break;
+        }
         if (queue.bytes == 0 && !may_write(row)) break;
         const auto all = program_.length[row] * static_cast<std::int64_t>(width_);
         if (queue.bytes < all) {
             const auto n = take(row, queue.bytes, *peer.channel, a_turn - turn);
             if (n == 0 && peer.channel->closed()) {
                 state_ = State::closed;
-                peer_ = queue.peer;
+                peer_ = program_.peer[row];
             }
             if (n == 0) break;
             begin(row);

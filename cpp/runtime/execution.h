@@ -36,7 +36,6 @@ class Execution {
   private:
     // Rows of one kind in their order, and how far they are.
     struct Queue {
-        std::int32_t peer = -1;  // of receives
         std::vector<std::int64_t> rows;
         std::size_t next = 0;
         std::int64_t bytes = 0;  // of the next row, so far

@@ -40,12 +40,13 @@ class Rank:
         program = self.fitted.program
         for row in range(len(program)):
             what = What(int(program.what[row]))
-            number = {
-                What.SEND: int(program.queue[row]),
-                What.RECEIVE: int(program.peer[row]),
-                What.LOCAL: 0,
-            }[what]
+            number = 0 if what == What.LOCAL else int(program.queue[row])
             self.queues.setdefault((what.name, number), deque()).append(row)
+
+    def awaits(self, peer: int) -> bool:
+        """Whether it has begun to receive from this rank."""
+        heads = {rows[0] for (kind, _), rows in self.queues.items() if kind == "RECEIVE" and rows}
+        return any(self.fitted.program.peer[row] == peer for row in heads & self.begun)
 
     def may_read(self, row: int) -> bool:
         p = self.fitted.program
@@ -131,8 +132,7 @@ class Machine:
         peer = int(rank.fitted.program.peer[row])
         if kind == "SEND":
             line = self.flying.setdefault((me, peer), deque())
-            other = self.ranks[peer].queues.get(("RECEIVE", me))
-            waits = bool(other) and other[0] in self.ranks[peer].begun and not line
+            waits = self.ranks[peer].awaits(me) and not line
             if len(line) >= self.room and not waits:
                 return False
             line.append(rank.piece("from", row).copy())

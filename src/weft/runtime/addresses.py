@@ -10,7 +10,8 @@ import msgspec
 from weft.errors import FormatError
 from weft.runtime.transports import Route
 
-_SEND_BUFFER = 1 << 16  # what the system holds can no longer be overtaken by what is due first
+# Of what the system holds, nothing can be overtaken any more by what is due first.
+_SEND_BUFFER, _EARLY_BUFFER = 1 << 16, 1 << 15
 
 
 class _Way(msgspec.Struct):
@@ -40,4 +41,5 @@ def addresses_of(path: str) -> dict[str, Any]:
         peer: [Route(way.local, way.remote, way.links_there, way.links_back) for way in ways]
         for peer, ways in told.peers.items()
     }
-    return {"address": told.host, "addresses": routes, "send_buffer": _SEND_BUFFER}
+    sizes = {"send_buffer": _SEND_BUFFER, "early_buffer": _EARLY_BUFFER}
+    return {"address": told.host, "addresses": routes, **sizes}

@@ -100,6 +100,7 @@ class Communicator:
         addresses: Mapping[int, Routes] | None = None,
         address: str = "127.0.0.1",
         send_buffer: int | None = None,
+        early_buffer: int | None = None,
         timeout_s: float = 60.0,
     ) -> Communicator:
         """Ranks on any hosts, over one TCP connection a pair.
@@ -114,11 +115,20 @@ class Communicator:
             Where there is none, it is `address` here and the peer's own `address` there.
         send_buffer
             Bytes that the system may hold of a connection before they leave (SO_SNDBUF).
+        early_buffer
+            Bytes that it may hold that have come and are not due yet (SO_RCVBUF), where several
+            routes end in the same link: there they would hold up what is due.
         """
         meeting = Rendezvous(rank, size, rendezvous, timeout_s=timeout_s)
         return cls._made(
             meeting,
-            lambda: Tcp(meeting, addresses, address=address, send_buffer=send_buffer),
+            lambda: Tcp(
+                meeting,
+                addresses,
+                address=address,
+                send_buffer=send_buffer,
+                early_buffer=early_buffer,
+            ),
             timeout_s,
         )
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, Transfers
+from weft.algorithm.transfers import Routes
 from weft.errors import InputError
 from weft.ragged import lengths_of, offsets_of, places
 
@@ -33,8 +34,9 @@ class Share:
         Its rows, without dependencies.
     number
         Of each row in the algorithm's table; where rows are compact, its place here (int64).
-    uplink
-        What leaves the NPU by the same link has the same number; -1 where nobody knows (int64).
+    port
+        What leaves the NPU by the same link has the same number, and so has what comes in by the
+        same link; -1 where nobody knows (int64).
     after_offsets, after
         Rows of this share that each row also waits for before it is sent (int64).
     """
@@ -42,7 +44,7 @@ class Share:
     npu: int
     rows: Transfers
     number: Int64
-    uplink: Int64
+    port: Int64
     after_offsets: Int64
     after: Int64
 
@@ -79,13 +81,10 @@ class Order:
         order = self._table
         mine = order[(whole.src[order] == npu) | (whole.dst[order] == npu)]
         rows = whole.selected(mine)
-        uplink = np.full(len(mine), -1, dtype=np.int64)
-        timing = self._algorithm.timing
-        if rows.route is not None and timing is not None:
-            routes = timing.routes
-            away = np.flatnonzero((rows.src == npu) & (rows.dst != npu))
-            uplink[away] = routes.links[routes.offsets[rows.route[away]]]
-        return Share(npu, rows, mine, uplink, *_dependencies(whole, rows, mine))
+        port = np.full(len(mine), -1, dtype=np.int64)
+        if rows.route is not None and self._algorithm.timing is not None:
+            port = _ports(npu, rows, self._algorithm.timing.routes)
+        return Share(npu, rows, mine, port, *_dependencies(whole, rows, mine))
 
     def _of_compact(self, npu: int) -> Share:
         algorithm = self._algorithm
@@ -98,9 +97,23 @@ class Order:
             )
         rows = rows.selected(np.argsort(rows.start, kind="stable"))
         near = algorithm.rows.near(algorithm, npu, rows)  # type: ignore[attr-defined]
-        uplink = np.full(len(rows), -1, dtype=np.int64) if near is None else near
+        port = np.full(len(rows), -1, dtype=np.int64) if near is None else near
+        topology = algorithm.topology
+        if near is None and topology is not None and topology.switches:
+            port = _ports(npu, rows, algorithm.routes)
         none = np.zeros(len(rows) + 1, dtype=np.int64)
-        return Share(npu, rows, np.arange(len(rows)), uplink, none, none[:0])
+        return Share(npu, rows, np.arange(len(rows)), port, none, none[:0])
+
+
+def _ports(npu: int, rows: Transfers, routes: Routes) -> Int64:
+    """The link by which each row leaves the NPU, or comes in."""
+    port = np.full(len(rows), -1, dtype=np.int64)
+    assert rows.route is not None
+    out = np.flatnonzero((rows.src == npu) & (rows.dst != npu))
+    into = np.flatnonzero((rows.dst == npu) & (rows.src != npu))
+    port[out] = routes.links[routes.offsets[rows.route[out]]]
+    port[into] = routes.links[routes.offsets[rows.route[into] + 1] - 1]
+    return port
 
 
 def read_places(rows: Transfers) -> Int64:

@@ -321,11 +321,12 @@ class _Assembly:
         return offsets, place[self.share.after[by_row]]
 
     def _queues(self, what: Int64, peer: Int64) -> Int32:
-        """Sends that share a link, or a peer, share a queue."""
-        uplink = self._joined(self.share.uplink, np.full(self.total - self.count, -1))
-        sends = np.flatnonzero(what == What.SEND)
+        """Sends that share a link, or a peer, share a queue, and so do receives."""
+        port = self._joined(self.share.port, np.full(self.total - self.count, -1))
         queue = np.full(self.total, -1, dtype=np.int32)
-        queue[sends] = _together(peer[sends], uplink[sends])
+        for kind in (What.SEND, What.RECEIVE):
+            rows = np.flatnonzero(what == kind)
+            queue[rows] = _together(peer[rows], port[rows])
         return queue
 
     def _waits(

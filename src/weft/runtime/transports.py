@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -124,8 +125,11 @@ class Tcp(Transport):
         *,
         address: str = "127.0.0.1",
         send_buffer: int | None = None,
+        early_buffer: int | None = None,
     ) -> None:
         self._rendezvous, self._send_buffer = rendezvous, send_buffer
+        self._early_buffer = early_buffer
+        self._crowded: set[int] = set()  # lanes that share their last link with others
         self._known = {
             peer: _routes(peer, given, rendezvous) for peer, given in (addresses or {}).items()
         }
@@ -147,8 +151,8 @@ class Tcp(Transport):
     def lanes(self, program: Program, algorithm: Algorithm) -> NDArray[np.int32]:
         if not any(route.there or route.back for known in self._known.values() for route in known):
             return program.peer
-        lanes = program.peer.copy()
-        routes = algorithm.routes
+        lanes, routes = program.peer.copy(), algorithm.routes
+        last: dict[int, Steps] = {}
         for peer in self._known.keys() & set(program.peer.tolist()):
             mine = (program.peer == peer) & (program.route >= 0)
             sides = [mine & (program.what == what) for what in (What.SEND, What.RECEIVE)]
@@ -156,8 +160,11 @@ class Tcp(Transport):
             for there, back in zip_longest(*used):
                 pair = _links(routes, there), _links(routes, back)
                 lane = self._lane(peer, pair)
+                last[lane] = pair[1][-1:]
                 for side, route in zip(sides, (there, back), strict=True):
                     lanes[side & (program.route == route)] = lane
+        crowds = Counter(last.values())
+        self._crowded |= {lane for lane, link in last.items() if link and crowds[link] > 1}
         return lanes
 
     def _lane(self, peer: int, links: tuple[Steps, Steps]) -> int:
@@ -212,6 +219,7 @@ class Tcp(Transport):
                 except TimeoutError:
                     continue
                 lane = self._greeted(connection)
+                self._narrow(lane, connection)
                 if lane in awaited or (lane >= 0 and lane not in self._sockets):
                     awaited.discard(lane)
                     self._sockets[lane] = connection
@@ -229,6 +237,7 @@ class Tcp(Transport):
             connection = _socket(place[0])
             try:
                 self._tuned(connection)
+                self._narrow(lane, connection)
                 if route.local:
                     connection.bind((route.local, 0))
                 connection.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -262,6 +271,11 @@ class Tcp(Transport):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._send_buffer is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
+
+    def _narrow(self, lane: int, connection: socket.socket) -> None:
+        """Let little in that is not due yet where it would hold up others on the last link."""
+        if lane in self._crowded and self._early_buffer is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._early_buffer)
 
     def close(self) -> None:
         for one in (*self._sockets.values(), *self._listeners.values()):
