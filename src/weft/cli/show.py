@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli.inputs import InputOptions, input_options
 from weft.cli.options import option
 from weft.cli.printing import json_option, say_json
+
+if TYPE_CHECKING:
+    from weft.runtime.program import Program
 
 
 @click.command()
@@ -49,7 +52,6 @@ def show(
     from weft.errors import InputError
     from weft.formats.conversion import size_of
     from weft.progress import Tracker
-    from weft.runtime.program import Program, Programs
 
     if limit < 0:
         raise InputError(f"--limit is {limit}; expected 0 or more")
@@ -64,6 +66,8 @@ def show(
         stored = size_of(Path(source.path)) if Path(source.path).exists() else None
         facts = described(algorithm) | {"stored_bytes": stored}
         if program:
+            from weft.runtime import Programs  # seldom asked for
+
             made = Programs(algorithm)
             programs.extend(made.of(npu) for npu in npus)
         return facts, [Activity.of(algorithm, npu) for npu in npus]
@@ -75,11 +79,13 @@ def show(
         say_json({"path": source.path, **facts, "activities": shown, **also})
     else:
         from weft.cli.activity_report import facts_of, print_activity
-        from weft.cli.run_table import print_program
         from weft.cli.tables import print_facts
 
         print_facts(source.path, facts_of(facts))
-        for one in programs:
-            print_program(one, limit)
+        if programs:
+            from weft.cli.run_table import print_program
+
+            for one in programs:
+                print_program(one, limit)
         for activity in () if programs else activities:
             print_activity(activity, limit)

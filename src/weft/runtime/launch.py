@@ -16,6 +16,7 @@ from weft.runtime.communicator import Communicator
 from weft.runtime.errors import LostError, RunError
 
 LOCAL = ("shm", "tcp")
+MOST_RANKS = 256
 _PATIENCE_S = 5.0
 _BEAT_S = 0.2
 
@@ -27,8 +28,8 @@ class Ranks:
     """
 
     def __init__(self, size: int, transport: str = "shm", *, timeout_s: float = 60.0) -> None:
-        if size < 1:
-            raise InputError(f"there are {size} ranks; expected 1 or more")
+        if not 1 <= size <= MOST_RANKS:
+            raise InputError(f"there are {size} ranks; expected 1 to {MOST_RANKS} on one machine")
         if transport not in LOCAL:
             raise unknown_name("transport", transport, LOCAL)
         address = f"unix:@weft-{uuid.uuid4().hex}"
