@@ -108,7 +108,7 @@ def plan_lines(row: Row) -> Iterator[tuple[str, ...]]:
             row.rate.replace(",", " and "),
             f"{row.figures['planned_us'] / 1e3:.0f}",
             *times(one),
-            f"{statistics.median(one['late_us']) / 1e3:.0f}",
+            f"{statistics.median(run['late_us'] for run in one['each']) / 1e3:.0f}",
             f"{one['burst_share']:.2%}",
             str(sum(link["drops"] for link in one["per_link"])),
             f"{one['cpu_share']:.0%}",
@@ -125,7 +125,7 @@ def contest_lines(row: Row) -> Iterator[tuple[str, ...]]:
 
 def times(one: dict[str, Any]) -> tuple[str, str, str]:
     """The median, alone and over the plan, and all runs."""
-    runs = " ".join(f"{run / 1e3:.0f}" for run in one["runs_us"])
+    runs = " ".join(f"{run['took_us'] / 1e3:.0f}" for run in one["each"])
     return f"{one['measured_us'] / 1e3:.0f}", f"{one['over_plan']:.3f}", runs
 
 

@@ -61,7 +61,7 @@ def test_links_account_for_what_ran(network: str, collective: str, tmp_path: Pat
     figures = json.loads(done.stdout)
     assert {name for name, _ in keys(figures)} <= NAMES
     (one,) = figures["contenders"]
-    assert (one["contender"], one["wrong"], len(one["runs_us"])) == ("weft", 0, 5)
+    assert (one["contender"], one["wrong"], len(one["each"])) == ("weft", 0, 5)
     # A shaped link cannot be faster than planned, but for its bursts.
     assert one["over_plan"] > 0.7
     assert one["carried_bytes"] >= one["needed_bytes"]
@@ -93,7 +93,7 @@ def test_an_algorithm_in_a_file_runs_on_its_network(tmp_path: Path) -> None:
     command = ("weft", "run", "t", "--iterations", "1", "--json")
     done = weft("lab", "ring:3", *speed, "--scale", "1e-3", "--", *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    (run,) = json.loads(done.stdout)["runs"]
+    (run,) = json.loads(done.stdout)["sizes"]
     planned = api.load(tmp_path / "t").time_us
     assert run["wrong"] == 0
     assert run["planned_us"] == pytest.approx(1000 * planned)

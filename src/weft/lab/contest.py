@@ -102,8 +102,10 @@ class Trial:
             "algorithm": self.entry.algorithm,
             "rank_order": self.entry.order,
             "measured_us": 1e6 * self.median,
-            "runs_us": [1e6 * one for one in self.seconds],
-            "late_us": [1e6 * one for one in self.late],
+            "each": [
+                {"took_us": 1e6 * took, "late_us": 1e6 * late}
+                for took, late in zip(self.seconds, self.late, strict=True)
+            ],
             "wrong": self.wrong,
             "needed_bytes": self.needed,
             "carried_bytes": round(self.carried),
