@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from tests.lab.running import (
     start,
 )
 
+PAGE = Path(__file__).parents[2] / "docs" / "lab.md"
 FAKE_MPIEXEC = """#!/bin/sh
 while read host; do "$HYDRA_LAUNCHER_EXEC" -x "$host" echo '"on $(hostname) at $WEFT_NPU"'; done \\
     < "$HYDRA_HOST_FILE"
@@ -36,6 +39,16 @@ def test_commands_are_told_who_they_are() -> None:
     assert told[0] == f"0/3 0/3 npu0 {where}"
     assert sorted(told[1:]) == [f"[{r}] {r}/3 {r}/3 npu{r} {where}" for r in (1, 2)]
     assert "Links of ring:3" in done.stderr
+
+
+@needs_lab
+def test_the_page_on_labs_shows_what_runs(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    lines = [line.removeprefix("$ weft ") for block in blocks for line in block.splitlines()]
+    assert lines
+    for line in lines:
+        done = weft(*shlex.split(line), cwd=tmp_path)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
 
 
 @needs_lab
