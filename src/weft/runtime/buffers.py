@@ -41,14 +41,14 @@ _PIECES = 1 << 40
 
 
 def type_of(arrays: Sequence[Array], dtype: str | None) -> str:
-    """The name of the elements' type."""
+    """The name of the elements' type; empty where nothing says it."""
     if dtype is not None and dtype not in TYPES:
         raise unknown_name("dtype", dtype, TYPES)
     found = {array.dtype for array in arrays}
     if len(found) > 1:
         raise InputError(f"the buffers have several types: {', '.join(sorted(map(str, found)))}")
     if not found:
-        return dtype or "f32"
+        return dtype or ""
     one = found.pop()
     if dtype is None:
         if one.name == "bfloat16":

@@ -30,6 +30,7 @@ Plan = Algorithm | Result | Programs
 
 _SLICE_S = 0.1  # between two looks at signals
 _KEPT = 64  # algorithms, and lengths of each
+_MOST_AGREED = 1024
 
 
 class _Offer(msgspec.Struct, array_like=True):
@@ -37,9 +38,9 @@ class _Offer(msgspec.Struct, array_like=True):
 
     turn: int
     digest: bytes
-    type: str
+    type: str  # empty where the rank cannot know
     op: str
-    counts: list[int]  # -1 where the rank cannot know
+    counts: list[int]  # -1 where it cannot know
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Communicator:
         self._rendezvous, self._transport, self._timeout_s = rendezvous, transport, timeout_s
         self._turn = 0
         self._plans: dict[tuple[int, bool], _Plan] = {}
-        self._agreed: dict[bytes, list[int]] = {}
+        self._agreed: dict[bytes, tuple[str, list[int]]] = {}
         self._scratch = np.zeros(0, dtype=np.uint8)
 
     @classmethod
@@ -176,7 +177,8 @@ class Communicator:
         dtype
             Type of the elements, if not that of the arrays: ``bf16`` for words of 16 bits.
         count
-            Elements of the largest buffer on a rank, where the arrays do not say it.
+            Elements of the largest buffer on a rank (of each collective, if a sequence), where the
+            arrays do not say it. Ranks that know no better are told by the others.
         reproducible
             Add in the plan's order, so that the last bits are the same every time.
         trace
@@ -269,11 +271,17 @@ class Communicator:
         """Make sure that all were asked for the same; gives a key for this run."""
         offer = _Offer(0, plan.programs.digest, call.type, op, call.counts)
         key = hashlib.sha256(msgspec.msgpack.encode(offer)).digest()
-        if key not in self._agreed:
+        if key in self._agreed:
+            call.type, call.counts = self._agreed[key]
+        else:
             offer.turn = self._turn
             offers = self._exchange(msgspec.msgpack.encode(offer))
-            self._agreed[key] = _agreed_counts(offers)
-        call.counts = self._agreed[key]
+            call.type, call.counts = _agreed_type(offers), _agreed_counts(offers)
+            # All ranks ask again, or none: so only what each of them knew by itself is kept.
+            if all(one.type and -1 not in one.counts for one in offers):
+                if len(self._agreed) >= _MOST_AGREED:
+                    self._agreed.clear()
+                self._agreed[key] = call.type, call.counts
         call.check(plan)
         offer = _Offer(self._turn, plan.programs.digest, call.type, op, call.counts)
         return hashlib.sha256(msgspec.msgpack.encode(offer)).digest()
@@ -486,16 +494,29 @@ def _known(error: BaseException, rank: int) -> RunError:
     return RunError(f"rank {rank} failed: {error or type(error).__name__}", peer=rank)
 
 
+def _agreed_type(offers: list[_Offer]) -> str:
+    """The type that all together know; raises if two ranks have different ones."""
+    known = [(offer.type, rank) for rank, offer in enumerate(offers) if offer.type]
+    for kind, rank in known:
+        if kind != known[0][0]:
+            raise DisagreementError(
+                f"rank {known[0][1]} and rank {rank} were asked for a different dtype: "
+                f"{known[0][0]} and {kind}",
+                peer=rank,
+            )
+    return known[0][0] if known else "f32"
+
+
 def _agreed_counts(offers: list[_Offer]) -> list[int]:
     """The counts that all together know; raises if two ranks were asked for different things."""
     first = offers[0]
     counts = [-1] * len(first.counts)
     known: list[int] = [0] * len(counts)
     for other, offer in enumerate(offers):
-        for name in ("turn", "digest", "type", "op"):
+        for name in ("turn", "digest", "op"):
             mine, theirs = getattr(first, name), getattr(offer, name)
             if mine != theirs:
-                word = {"turn": "call", "digest": "plan", "type": "dtype"}.get(name, name)
+                word = {"turn": "call", "digest": "plan"}.get(name, name)
                 shown = "" if isinstance(mine, bytes) else f": {mine} and {theirs}"
                 raise DisagreementError(
                     f"rank 0 and rank {other} were asked for a different {word}{shown}", peer=other
