@@ -1,7 +1,7 @@
 """Sends bytes between ranks of a lab by the addresses they are told: ``0>1:100000 2>3.1:5``.
 
 ``0>2@:1000`` sends to the address of the host instead of that of a way. Each transfer prints
-``0>1:100000 SECONDS``, as the receiver saw it.
+``0>1:100000 SECONDS``, from before the first byte to after the last.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ def ends(peer: int, way: str, *, host: bool) -> tuple[str, str]:
     return found["local"], found["remote"]
 
 
-def receive(server: socket.socket, size: int, what: str) -> None:
+def receive(server: socket.socket, size: int) -> None:
     connection, _ = server.accept()
-    start, left = time.monotonic(), size
-    while left:
-        data = connection.recv(min(left, 1 << 16))
-        assert data, what
-        left -= len(data)
-    print(what, time.monotonic() - start, flush=True)
+    while size:
+        data = connection.recv(min(size, 1 << 16))
+        assert data
+        size -= len(data)
+    connection.close()
 
 
-def send(local: str, remote: str, port: int, size: int) -> None:
+def send(local: str, remote: str, port: int, size: int, what: str) -> None:
     while True:
         try:
             connection = socket.create_connection((remote, port), source_address=(local, 0))
             break
         except OSError:
             time.sleep(0.02)
+    start = time.monotonic()
     connection.sendall(bytes(size))
-    connection.shutdown(socket.SHUT_WR)
-    connection.recv(1)
+    connection.recv(1)  # nothing, once all is there
+    print(what, time.monotonic() - start, flush=True)
 
 
 threads = []
@@ -55,11 +55,11 @@ for port, what in enumerate(sys.argv[1:], start=7000):
     src, dst, size = int(match[1]), int(match[2]), int(match[5])
     if src == RANK:
         local, remote = ends(dst, match[3], host=bool(match[4]))
-        threads.append(threading.Thread(target=send, args=(local, remote, port, size)))
+        threads.append(threading.Thread(target=send, args=(local, remote, port, size, what)))
     if dst == RANK:
         local, _ = ends(src, match[3], host=bool(match[4]))
         server = socket.create_server((local, port))
-        threads.append(threading.Thread(target=receive, args=(server, size, what)))
+        threads.append(threading.Thread(target=receive, args=(server, size)))
 for thread in threads:
     thread.start()
 for thread in threads:

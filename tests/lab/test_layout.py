@@ -14,7 +14,7 @@ import weft
 from tests.examples import examples
 from tests.strategies import irregular, networks
 from weft.errors import InputError
-from weft.lab import LabPlan, lab_plan, ways_of_algorithm
+from weft.lab import LabPlan, closed_up, lab_plan, ways_of_algorithm
 from weft.lab.environment import addresses
 from weft.lab.ways import next_hops
 from weft.lab.wires import host_address
@@ -103,7 +103,7 @@ def test_what_is_planned_finds_its_ways(data: Any) -> None:
     network = network.with_links(bandwidth=10**6, latency=1000)
     result = weft.synthesize(network, "all-gather", "8KiB", chunks=1)
     algorithm = result.algorithm
-    taken = ways_of_algorithm(algorithm)
+    taken = ways_of_algorithm(algorithm, network)
     ways = {steps for way in lab_plan(network, 1.0, taken).ways for steps in way.links}
     assert ways.issuperset(taken)
     if not network.switches:  # otherwise there may be more ways than are laid out unasked
@@ -121,6 +121,22 @@ def test_what_a_rank_is_told() -> None:
     assert (way["local"], way["remote"]) == (mirror["remote"], mirror["local"])
     assert (way["links_there"], way["links_back"]) == (mirror["links_back"], mirror["links_there"])
     assert plan.topology.link_name(way["links_there"][0]) == "3 > 2"
+
+
+def test_a_plan_of_another_network_is_refused() -> None:
+    algorithm = weft.synthesize("ring:4", "all-gather", "1KiB").algorithm
+    with pytest.raises(InputError, match="the algorithm is for ring:4, whose links are not those"):
+        ways_of_algorithm(algorithm, load_topology("line:4"))
+
+
+def test_failed_npus_are_closed_up() -> None:
+    whole = load_topology("mesh:2x2*switch:2").without(npus=[1, 4])
+    closed = closed_up(whole)
+    assert (closed.npus, closed.switches, closed.links) == (6, whole.switches, whole.links)
+    ranks = {str(npu): str(rank) for rank, npu in enumerate(whole.members.tolist())}
+    for link in range(whole.links):
+        ends = (ranks.get(end, end) for end in whole.link_name(link).split(" > "))
+        assert closed.link_name(link) == " > ".join(ends)
 
 
 def test_the_scale_is_that_which_the_machine_carries() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from weft.lab import Lab, LabPlan, Traffic
     from weft.lab.ways import Steps
+    from weft.topology import Topology
 
 
 @click.command()
@@ -82,7 +83,7 @@ def lab(
     else:
         if size is not None:
             raise InputError("--size goes with --compare")
-        laid_out = lab_plan(topology, scale, _ways_of(plan))
+        laid_out = lab_plan(topology, scale, _ways_of(plan, topology))
         work = _running(laid_out, command, once=once, as_json=as_json)
     code = in_own_space(work)
     if code:
@@ -116,14 +117,14 @@ def _running(
     return work
 
 
-def _ways_of(plan: str | None) -> list[Steps]:
+def _ways_of(plan: str | None, topology: Topology) -> list[Steps]:
     """The ways of an algorithm through switches."""
     if plan is None:
         return []
     from weft.api import load
     from weft.lab import ways_of_algorithm
 
-    return ways_of_algorithm(load(plan))
+    return ways_of_algorithm(load(plan), topology)
 
 
 def _facts(lab: Lab, traffic: Traffic) -> dict[str, Any]:

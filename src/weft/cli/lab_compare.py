@@ -29,7 +29,7 @@ def compared(
     as_json: bool,
 ) -> Callable[[], int]:
     """Plan; gives what runs it in a lab, once it is in a space of its own."""
-    from weft.lab import Lab, lab_plan
+    from weft.lab import Lab, closed_up, lab_plan, ways_of_algorithm
     from weft.lab.contest import Contest, check_collective, why_not
     from weft.synthesis import synthesize
 
@@ -41,9 +41,10 @@ def compared(
     for name in names:
         if name not in _NAMES:
             raise unknown_name("contender", name, _NAMES)
+    topology = closed_up(topology)
     scaled = lab_plan(topology, scale).scaled
     result = synthesize(scaled, collective, bytes_)
-    plan = lab_plan(topology, scale, _ways(result))
+    plan = lab_plan(topology, scale, ways_of_algorithm(result.algorithm, scaled))
     for doubt in plan.doubts:
         say(f"weft: {doubt}", err=True)
 
@@ -83,12 +84,6 @@ def compared(
         return 0
 
     return work
-
-
-def _ways(result: Result) -> list[tuple[int, ...]]:
-    from weft.lab import ways_of_algorithm
-
-    return ways_of_algorithm(result.algorithm)
 
 
 def _print(plan: LabPlan, result: Result, trials: list[Trial]) -> None:

@@ -5,7 +5,7 @@ Each NPU and each switch is a network namespace, each link a virtual cable whose
 """
 
 from weft.lab.counters import Traffic
-from weft.lab.plan import LabPlan, lab_plan
+from weft.lab.plan import LabPlan, closed_up, lab_plan
 from weft.lab.session import Lab, Start, check_command, starts_ranks_itself
 from weft.lab.space import in_own_space
 from weft.lab.ways import ways_of_algorithm
@@ -16,6 +16,7 @@ __all__ = [
     "Start",
     "Traffic",
     "check_command",
+    "closed_up",
     "in_own_space",
     "lab_plan",
     "starts_ranks_itself",

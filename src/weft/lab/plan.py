@@ -116,6 +116,24 @@ class LabPlan:
         return found
 
 
+def closed_up(topology: Topology) -> Topology:
+    """The same network with its NPUs numbered by rank: of those that failed nothing is left."""
+    if not topology.removed:
+        return topology
+    members = len(topology.members)
+    switches = members + np.arange(topology.switches)
+    number = np.concatenate([topology.ranks, switches])
+    return Topology.from_links(
+        topology.title,
+        members,
+        number[topology.src],
+        number[topology.dst],
+        topology.bandwidth,
+        topology.latency,
+        switches=topology.switches,
+    )
+
+
 def _carried_by_core(topology: Topology) -> float:
     npus = len(topology.members)
     return next((carried for most, carried in _CARRIED if npus <= most), 64 / npus * 1.28e9)

@@ -63,10 +63,18 @@ def ways_of(topology: Topology, wire_of: dict[int, Wire], more: Iterable[Steps] 
     return found
 
 
-def ways_of_algorithm(algorithm: Algorithm) -> list[Steps]:
-    """The ways that its rows take."""
-    if algorithm.timing is None:
+def ways_of_algorithm(algorithm: Algorithm, topology: Topology) -> list[Steps]:
+    """The ways that its rows take on this network; raises InputError if it is for another."""
+    if algorithm.topology is None:
         raise InputError("an algorithm without times has no routes; give one planned for a network")
+    theirs, ours = (
+        (one.npus, *map(bytes, (one.src, one.dst))) for one in (algorithm.topology, topology)
+    )
+    if theirs != ours:
+        raise InputError(
+            f"the algorithm is for {algorithm.topology.title}, whose links are not those of "
+            f"{topology.title}"
+        )
     routes, named = algorithm.routes, algorithm.transfers.route
     used = [] if named is None else np.unique(named).tolist()
     ends = [(int(routes.offsets[route]), int(routes.offsets[route + 1])) for route in used]
