@@ -113,7 +113,8 @@ class Communicator:
             For each peer the address here, and the peer's, between which the connection goes.
             Where there is none, it is `address` here and the peer's own `address` there.
         send_buffer
-            Bytes that the system may hold of a connection before they leave (SO_SNDBUF).
+            Bytes that the system may hold of a connection before they leave (SO_SNDBUF). By default
+            256 KiB between ranks of one machine, and elsewhere what the system chooses.
         """
         meeting = Rendezvous(rank, size, rendezvous, timeout_s=timeout_s)
         return cls._made(
