@@ -115,7 +115,8 @@ class Communicator:
             or several `Route`, if each leads over other links: bytes go as the plan has them.
             Where there is none, it is `address` here and the peer's own `address` there.
         send_buffer
-            Bytes that the system may hold of a connection before they leave (SO_SNDBUF).
+            Bytes that the system may hold of a connection before they leave (SO_SNDBUF). By default
+            256 KiB between ranks of one machine, and elsewhere what the system chooses.
         early_buffer
             Bytes that it may hold that have come and are not due yet (SO_RCVBUF), where several
             routes end in the same link: there they would hold up what is due.
