@@ -33,10 +33,29 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an output: from which ranks of the group, and from where in their inputs."""
+    """A part of an output: from which ranks of the group, and from where in their inputs.
+
+    `place` tells apart chunks that are only copied, of which all who have one have the same.
+    """
 
     sources: Sequence[int]
     starts: Sequence[int]
+    length: int
+    reduce: bool
+    place: int = -1
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk of a list: its length, its place among all, and the ranks that have and want it.
+
+    `starts`: where it lies in the input of each of `ranks`.
+    """
+
+    ranks: Sequence[int]
+    starts: Sequence[int]
+    wanted: Sequence[int]
+    place: int
     length: int
     reduce: bool
 
@@ -63,7 +82,13 @@ class Data:
 
     def send(self, rank: int, length: int) -> Array:
         """The input of a rank of the group."""
-        return narrowed(self._values(rank, 0, length), self.dtype)
+        found = self._values(rank, 0, length)
+        if is_listed(self.collective):
+            for chunk in listed(self.collective, self.count):
+                if rank in chunk.ranks and not chunk.reduce:
+                    first = chunk.starts[chunk.ranks.index(rank)]
+                    found[first : first + chunk.length] = self._copied(chunk.place, chunk.length)
+        return narrowed(found, self.dtype)
 
     def received(self, rank: int) -> Array:
         """The output that a rank of the group must have."""
@@ -71,6 +96,8 @@ class Data:
         return np.concatenate(found) if found else narrowed(np.zeros(0), self.dtype)
 
     def _of(self, piece: Piece) -> Array:
+        if piece.place >= 0:
+            return narrowed(self._copied(piece.place, piece.length), self.dtype)
         parts = [
             self._values(rank, start, piece.length)
             for rank, start in zip(piece.sources, piece.starts, strict=True)
@@ -87,10 +114,13 @@ class Data:
             found = single / single.dtype.type(len(parts)) if floats else _truncated(found, parts)
         return narrowed(found, self.dtype)
 
+    def _copied(self, place: int, length: int) -> NDArray[np.int64]:
+        """What all who have a chunk that is only copied have of it."""
+        return self._values(self.collective.ranks, place, length)
+
     def _values(self, rank: int, start: int, length: int) -> NDArray[np.int64]:
         place = np.arange(start, start + length, dtype=np.uint64)
-        source = 0 if self._same else rank
-        mixed = (place + np.uint64(1 + 40503 * source + 7 * self.seed)) * np.uint64(
+        mixed = (place + np.uint64(1 + 40503 * rank + 7 * self.seed)) * np.uint64(
             0x9E3779B97F4A7C15
         )
         mixed ^= mixed >> np.uint64(29)
@@ -107,11 +137,6 @@ class Data:
         sparse = np.uint64(-(-ranks // most))
         few: NDArray[np.int64] = ((mixed + np.uint64(rank)) % sparse == 0).astype(np.int64)
         return few
-
-    @property
-    def _same(self) -> bool:
-        """Whether all who have something at the start have the same, as in what is only copied."""
-        return self.collective.parts is not None and not self.collective.chunks.reduce.all()
 
 
 def _truncated(found: Array, parts: list[Any]) -> Array:
@@ -131,12 +156,20 @@ def narrowed(values: Array, dtype: str) -> Array:
 
 def pieces(collective: Collective, rank: int, count: int) -> list[Piece]:
     """The parts of the output of a rank of the group, in their order."""
-    build = _BY_NAME.get(collective.kind)
+    if is_listed(collective):
+        return [
+            Piece(one.ranks, one.starts, one.length, one.reduce, -1 if one.reduce else one.place)
+            for one in listed(collective, count)
+            if rank in one.wanted
+        ]
+    root = 0 if collective.root is None else collective.group.index(collective.root)
+    return _BY_NAME[collective.kind](collective.ranks, rank, count, root)
+
+
+def is_listed(collective: Collective) -> bool:
+    """Whether only the list of what moves tells what ranks must have."""
     whole = collective.parts is None and _all_there(collective)
-    if build is not None and (whole or collective.pattern.any_cut):
-        root = 0 if collective.root is None else collective.group.index(collective.root)
-        return build(collective.ranks, rank, count, root)
-    return _listed(collective, rank, count)
+    return collective.kind not in _BY_NAME or not (whole or collective.pattern.any_cut)
 
 
 def _all_there(collective: Collective) -> bool:
@@ -216,18 +249,19 @@ _BY_NAME = {
 }
 
 
-def _listed(collective: Collective, rank: int, count: int) -> list[Piece]:
-    """From the list of what moves, for collectives that are such a list."""
+def listed(collective: Collective, count: int) -> list[Chunk]:
+    """The list of what moves."""
     chunks, lengths = collective.chunks, lengths_of_chunks(collective, count)
-    used = dict.fromkeys(collective.group, 0)
+    used = np.zeros(collective.ranks, dtype=np.int64)
     number = {npu: at for at, npu in enumerate(collective.group)}
-    found = []
+    found, place = list[Chunk](), 0
     for chunk, length in enumerate(lengths.tolist()):
-        sources = chunks.members(chunks.pre[chunk]).tolist()
-        starts = [used[npu] for npu in sources]
-        for npu in sources:
-            used[npu] += length
-        if collective.group[rank] in chunks.members(chunks.post[chunk]):
-            ranks = [number[npu] for npu in sources]
-            found.append(Piece(ranks, starts, length, bool(chunks.reduce[chunk])))
+        have, want = (
+            [number[npu] for npu in chunks.members(side[chunk]).tolist()]
+            for side in (chunks.pre, chunks.post)
+        )
+        starts = used[have].tolist()
+        used[have] += length
+        found.append(Chunk(have, starts, want, place, length, bool(chunks.reduce[chunk])))
+        place += length
     return found
