@@ -22,11 +22,12 @@ from weft.algorithm.transfers import Routes as RouteTable
 from weft.errors import InputError
 from weft.runtime.errors import LostError, StalledError
 from weft.runtime.program import Program, What
-from weft.runtime.rendezvous import Rendezvous, parse_address
+from weft.runtime.rendezvous import Rendezvous
 
 RING_BYTES = 1 << 18
 _RETRY_S = 0.02
 _HELLO = b"weft"
+_LOCAL_SEND_BUFFER = 1 << 18
 _MOST_LANES = 1 << 10  # to one peer
 
 Steps = tuple[int, ...]  # links of a route
@@ -242,6 +243,7 @@ class Tcp(Transport):
                     connection.bind((route.local, 0))
                 connection.settimeout(max(deadline - time.monotonic(), 0.001))
                 connection.connect(place)
+                self._kept_small(connection)
                 connection.sendall(_HELLO + (me + size * number).to_bytes(4, "little"))
                 return connection
             except OSError as error:
@@ -259,6 +261,7 @@ class Tcp(Transport):
         try:
             connection.settimeout(5.0)
             self._tuned(connection)
+            self._kept_small(connection)
             hello = connection.recv(len(_HELLO) + 4, socket.MSG_WAITALL)
         except OSError:
             return -1
@@ -271,6 +274,12 @@ class Tcp(Transport):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._send_buffer is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
+
+    def _kept_small(self, connection: socket.socket) -> None:
+        """On one machine what is under way should stay in the cache."""
+        here = connection.getsockname()[0] == connection.getpeername()[0]
+        if here and self._send_buffer is None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LOCAL_SEND_BUFFER)
 
     def _narrow(self, lane: int, connection: socket.socket) -> None:
         """Let little in that is not due yet where it would hold up others on the last link."""
@@ -316,6 +325,3 @@ def _listening(host: str) -> socket.socket:
         server.close()
         raise InputError(f"cannot listen at {host}: {error}") from None
     return server
-
-
-__all__ = ["Route", "SharedMemory", "Tcp", "Transport", "parse_address"]
