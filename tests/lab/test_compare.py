@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,21 @@ def test_an_algorithm_in_a_file_runs_on_its_network(tmp_path: Path) -> None:
     assert run["wrong"] == 0
     assert run["planned_us"] == pytest.approx(1000 * planned)
     assert run["measured_us"] > 500 * planned
+
+
+@needs_lab
+def test_ranks_of_mpi_are_on_hosts_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    speed = ("--bandwidth", "4MB/s", "--latency", "50us")
+    made = weft("synth", "line:3", "all-gather", "--size", "96KiB", *speed, "-o", "t", cwd=tmp_path)
+    assert made.returncode == 0
+    command = ("mpiexec", "-n", "3", "weft", "run", "t", "--iterations", "1", "--json")
+    done = weft("lab", "line:3", *speed, "--", *command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert (printed["transport"], printed["sizes"][0]["wrong"]) == ("mpi", 0)
+    (busiest, *_) = re.findall(r"(\d) > (\d) .* ([\d.]+)KiB", done.stderr)
+    assert float(busiest[2]) > 64  # 32 KiB from each of two, over the middle
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)

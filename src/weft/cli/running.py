@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +14,12 @@ from weft.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from weft.algorithm import Algorithm
+    from weft.formats import Hints
     from weft.progress import Tracker
     from weft.runtime.bench import Job, Measured
 
 TRANSPORTS = ("shm", "tcp", "mpi")
+_OF_FILES = ("named", "size", "sizes", "chunks", "root", "pattern")
 
 
 @dataclass(frozen=True)
@@ -140,39 +142,45 @@ class Sources:
         return algorithm
 
     def _check_file(self) -> None:
+        """Raise if what is said goes with a network, or there is no such file."""
         for flag in given(SimpleNamespace(**vars(self.network) | {"spec": None})):
             raise InputError(f"{flag} is for a network; {self.title} is run as an algorithm")
+        d = self.demands
+        others = {name: value for name, value in vars(d).items() if name not in _OF_FILES}
+        for flag in given(SimpleNamespace(**others | {"group": d.group[1:]})):
+            raise InputError(f"{flag} is for a COLLECTIVE; {self.title} is run as an algorithm")
         if not Path(self.title).exists() and not self.kind:
             raise InputError(
                 f"{self.title} is no file; to synthesize on a network of this name, name a "
                 "COLLECTIVE too"
             )
 
-    def _hints(self) -> Any:
+    def _hints(self) -> Hints:
+        """What the command line says of the file."""
         from weft.cli.inputs import InputOptions
+        from weft.collective import parse_chunks
 
         d = self.demands
         group = d.group[0] if d.group else None
-        chunks = None if d.chunks is None else int(d.chunks)
+        chunks = None if d.chunks is None else parse_chunks(d.chunks)
         said = InputOptions(
             self.title, self.kind, d.named, d.size, chunks, group, d.root, d.pattern
         )
         return said.hints()
 
-    def _synthesized(self, report: Tracker) -> Any:
+    def _synthesized(self, report: Tracker) -> Iterator[Algorithm]:
+        from weft.collective import DEFAULT_ALIGNMENT
         from weft.synthesis import synthesize
-        from weft.units import parse_size
 
         if self.kind is not None or self.demands.named is not None:
             raise InputError("--from and --collective are for files; COLLECTIVE is given")
         topology = self.network.load()
-        align = parse_size("16B")
         if self.demands.sizes is not None:
             if self.demands.size is not None:
                 raise InputError("--size and --sizes both say how much; give one of them")
-            plans = self.demands.sweep(topology, align)
+            plans = self.demands.sweep(topology, DEFAULT_ALIGNMENT)
         else:
-            plans = [self.demands.load(topology, align)]
+            plans = [self.demands.load(topology, DEFAULT_ALIGNMENT)]
         for number, plan in enumerate(plans, start=1):
             if len(plans) > 1:
                 report.begin_step(f"plan {number} of {len(plans)}")

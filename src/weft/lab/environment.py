@@ -14,7 +14,7 @@ from weft.lab.plan import LabPlan
 from weft.lab.space import FILES, replace_file
 from weft.lab.wires import host_address
 
-RENDEZVOUS_PORT = 29400
+_RENDEZVOUS_PORT = 29400
 _MASTER_PORT = 29500
 ENTER = FILES / "enter"
 _LAUNCHER = FILES / "launcher"
@@ -97,7 +97,6 @@ def environment(plan: LabPlan, order: Sequence[int]) -> dict[str, str]:
     """The variables of a command in the lab, without those that tell its rank."""
     first = host_address(order[0])
     own = {
-        "WEFT_RENDEZVOUS": f"{first}:{RENDEZVOUS_PORT}",
         "WEFT_SCALE": f"{plan.scale:g}",
         "MASTER_ADDR": first,
         "MASTER_PORT": _MASTER_PORT,
@@ -115,9 +114,10 @@ def environment(plan: LabPlan, order: Sequence[int]) -> dict[str, str]:
     return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
 
-def rank_environment(plan: LabPlan, rank: int) -> dict[str, str]:
+def rank_environment(plan: LabPlan, order: Sequence[int], rank: int) -> dict[str, str]:
     """What one of the commands is told that run on every NPU."""
     own = {
+        "WEFT_RENDEZVOUS": f"{host_address(order[0])}:{_RENDEZVOUS_PORT}",
         "WEFT_RANK": rank,
         "WEFT_RANKS": len(plan.topology.members),
         "RANK": rank,

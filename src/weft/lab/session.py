@@ -74,7 +74,7 @@ class Lab:
         shared = environment(self.plan, order) | dict(start.env)
         commands = []
         for rank, npu in enumerate(order[:1] if start.once else order):
-            own = {} if start.once else rank_environment(self.plan, rank)
+            own = {} if start.once else rank_environment(self.plan, order, rank)
             commands.append(Running(rank, self.plan.host(npu), start.words, shared | own))
         streams = output or sys.stdout.buffer, errors or sys.stderr.buffer
         return run_together(commands, *streams, limit_s)

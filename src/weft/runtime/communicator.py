@@ -14,33 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm import Algorithm
-from weft.errors import InputError, unknown_name
-from weft.quoting import quoted
-from weft.result import Result
+from weft.errors import unknown_name
 from weft.runtime import buffers, mpi
-from weft.runtime.cutting import Cut, Fitted
+from weft.runtime.agreement import Offer, agreed_counts, agreed_type
+from weft.runtime.calls import KEPT, Call, Plan, Planned
+from weft.runtime.cutting import Fitted
 from weft.runtime.errors import DisagreementError, LostError, RunError, StalledError
 from weft.runtime.layout import held
-from weft.runtime.program import Program, Programs, What
+from weft.runtime.program import Program, What
 from weft.runtime.rendezvous import Rendezvous
 from weft.runtime.transports import Routes, SharedMemory, Tcp, Transport
 
-Plan = Algorithm | Result | Programs
-
 _SLICE_S = 0.1  # between two looks at signals
-_KEPT = 64  # algorithms, and lengths of each
 _MOST_AGREED = 1024
-
-
-class _Offer(msgspec.Struct, array_like=True):
-    """What a rank was asked for."""
-
-    turn: int
-    digest: bytes
-    type: str  # empty where the rank cannot know
-    op: str
-    counts: list[int]  # -1 where it cannot know
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +57,7 @@ class Communicator:
         self.usable = True
         self._rendezvous, self._transport, self._timeout_s = rendezvous, transport, timeout_s
         self._turn = 0
-        self._plans: dict[tuple[int, bool], _Plan] = {}
+        self._plans: dict[tuple[int, bool], Planned] = {}
         self._agreed: dict[bytes, tuple[str, list[int]]] = {}
         self._scratch = np.zeros(0, dtype=np.uint8)
 
@@ -209,8 +195,8 @@ class Communicator:
         self._check_usable()
         try:
             self._turn += 1
-            offer = _Offer(self._turn, b"barrier", "", "", [])
-            _agreed_counts(self._exchange(msgspec.msgpack.encode(offer)))
+            offer = Offer(self._turn, b"barrier", "", "", [])
+            agreed_counts(self._exchange(msgspec.msgpack.encode(offer)))
         except BaseException as error:
             self.failed(error)
             raise
@@ -256,39 +242,39 @@ class Communicator:
         if not known.told:
             self._rendezvous.abort(known)
 
-    def _plan(self, algorithm: Plan, *, reproducible: bool) -> _Plan:
+    def _plan(self, algorithm: Plan, *, reproducible: bool) -> Planned:
         key = id(algorithm), reproducible
         if key not in self._plans:
-            while len(self._plans) >= _KEPT:
+            while len(self._plans) >= KEPT:
                 del self._plans[next(iter(self._plans))]
-            self._plans[key] = _Plan(algorithm, self.size, reproducible=reproducible)
+            self._plans[key] = Planned(algorithm, self.size, reproducible=reproducible)
         return self._plans[key]
 
-    def _exchange(self, said: bytes) -> list[_Offer]:
-        decoder = msgspec.msgpack.Decoder(_Offer)
+    def _exchange(self, said: bytes) -> list[Offer]:
+        decoder = msgspec.msgpack.Decoder(Offer)
         return [decoder.decode(text) for text in self._rendezvous.exchange(said)]
 
-    def _agree(self, plan: _Plan, call: _Call, op: str) -> bytes:
+    def _agree(self, plan: Planned, call: Call, op: str) -> bytes:
         """Make sure that all were asked for the same; gives a key for this run."""
-        offer = _Offer(0, plan.programs.digest, call.type, op, call.counts)
+        offer = Offer(0, plan.programs.digest, call.type, op, call.counts)
         key = hashlib.sha256(msgspec.msgpack.encode(offer)).digest()
         if key in self._agreed:
             call.type, call.counts = self._agreed[key]
         else:
             offer.turn = self._turn
             offers = self._exchange(msgspec.msgpack.encode(offer))
-            call.type, call.counts = _agreed_type(offers), _agreed_counts(offers)
+            call.type, call.counts = agreed_type(offers), agreed_counts(offers)
             # All ranks ask again, or none: so only what each of them knew by itself is kept.
             if all(one.type and -1 not in one.counts for one in offers):
                 if len(self._agreed) >= _MOST_AGREED:
                     self._agreed.clear()
                 self._agreed[key] = call.type, call.counts
         call.check(plan)
-        offer = _Offer(self._turn, plan.programs.digest, call.type, op, call.counts)
+        offer = Offer(self._turn, plan.programs.digest, call.type, op, call.counts)
         return hashlib.sha256(msgspec.msgpack.encode(offer)).digest()
 
     def _execute(
-        self, plan: _Plan, call: _Call, fitted: Fitted, op: str, key: bytes, *, trace: bool
+        self, plan: Planned, call: Call, fitted: Fitted, op: str, key: bytes, *, trace: bool
     ) -> Times | None:
         program = fitted.program
         moved = program.what != What.LOCAL
@@ -380,114 +366,6 @@ class Communicator:
         return self._scratch
 
 
-class _Plan:
-    """An algorithm that is run, with what was worked out for it."""
-
-    def __init__(self, algorithm: Plan, size: int, *, reproducible: bool) -> None:
-        self.kept = algorithm  # its id is not given to another meanwhile
-        if isinstance(algorithm, Programs):
-            self.programs = algorithm
-        elif isinstance(algorithm, Result | Algorithm):
-            found = algorithm.algorithm if isinstance(algorithm, Result) else algorithm
-            self.programs = Programs(found, reproducible=reproducible)
-        else:
-            raise InputError(f"a {type(algorithm).__name__} is no algorithm; see weft.load")
-        self.algorithm = self.programs.algorithm
-        if self.programs.npus > size:
-            raise InputError(
-                f"the algorithm is for {self.programs.npus} NPUs, but there are {size} ranks"
-            )
-        self._fitted: dict[tuple[int, ...], Fitted] = {}
-        self._counts: dict[tuple[int, ...], int] = {}
-        self._lengths: dict[tuple[int, int, int], buffers.Fit] = {}
-        home = buffers.is_at_home(self.algorithm)
-        self.shares = [home and not one.pattern.own_buffers for one in self.algorithm.demands]
-
-    def call(
-        self,
-        rank: int,
-        send: object,
-        recv: object,
-        dtype: str | None,
-        count: int | Sequence[int] | None,
-    ) -> _Call:
-        demands = self.algorithm.demands
-        given = buffers.gathered(demands, rank, send, recv)
-        kind = buffers.type_of([array for one in given for array in one.arrays], dtype)
-        if count is None:
-            counts = [self._count(rank, at, one) for at, one in enumerate(given)]
-        else:
-            counts = [count] * len(demands) if isinstance(count, int) else list(count)
-        if len(counts) != len(demands) or any(one < -1 for one in counts):
-            raise InputError(f"count is {quoted(str(count))}; expected one for each collective")
-        return _Call(rank, given, kind, counts)
-
-    def _count(self, rank: int, demand: int, given: buffers.Given) -> int:
-        key = rank, demand, given.in_place, *map(len, given.arrays)
-        if key not in self._counts:
-            if len(self._counts) >= _KEPT:
-                self._counts.clear()
-            self._counts[key] = self._searched_count(rank, demand, given)
-        return self._counts[key]
-
-    def _searched_count(self, rank: int, demand: int, given: buffers.Given) -> int:
-        def lengths(count: int) -> buffers.Fit:
-            return self.lengths(rank, demand, count)
-
-        collective = self.algorithm.demands[demand]
-        found = buffers.found_count(collective, given, lengths)
-        if found == -2:
-            sizes = " and ".join(str(array.size) for array in given.arrays)
-            raise InputError(
-                f"no {collective.kind} among {collective.ranks} NPUs has buffers of {sizes} "
-                f"elements at rank {rank}"
-            )
-        return found
-
-    def lengths(self, rank: int, demand: int, count: int) -> buffers.Fit:
-        """How long a rank's buffers are."""
-        key = rank, demand, count
-        if key not in self._lengths:
-            if len(self._lengths) >= _KEPT:
-                self._lengths.clear()
-            counts = [0] * len(self.algorithm.demands)
-            counts[demand] = count
-            sides = Cut(self.algorithm, counts).sides(rank)
-            self._lengths[key] = buffers.fit(sides, demand, shares=self.shares[demand])
-        return self._lengths[key]
-
-    def fitted(self, rank: int, counts: Sequence[int], transport: Transport) -> Fitted:
-        key = tuple(counts)
-        if key not in self._fitted:
-            while len(self._fitted) >= _KEPT:
-                del self._fitted[next(iter(self._fitted))]
-            program = self.programs.of(rank)
-            lanes = transport.lanes(program, self.algorithm)
-            self._fitted[key] = Cut(self.algorithm, counts).fit(program, lanes)
-        return self._fitted[key]
-
-
-@dataclass
-class _Call:
-    """One call of `run`, as far as this rank knows."""
-
-    rank: int
-    given: list[buffers.Given]
-    type: str
-    counts: list[int]
-
-    def check(self, plan: _Plan) -> None:
-        for at, (demand, one) in enumerate(zip(plan.algorithm.demands, self.given, strict=True)):
-            lengths = plan.lengths(self.rank, at, self.counts[at])
-            buffers.check_lengths(demand, one, lengths, self.counts[at])
-
-    def views(self, plan: _Plan) -> list[tuple[buffers.Array, buffers.Array]]:
-        return [
-            buffers.views(one, plan.lengths(self.rank, at, self.counts[at]))
-            for at, one in enumerate(self.given)
-        ]
-
-
 def _known(error: BaseException, rank: int) -> RunError:
     """An error as the other ranks hear of it."""
     if isinstance(error, RunError):
@@ -495,51 +373,8 @@ def _known(error: BaseException, rank: int) -> RunError:
     return RunError(f"rank {rank} failed: {error or type(error).__name__}", peer=rank)
 
 
-def _agreed_type(offers: list[_Offer]) -> str:
-    """The type that all together know; raises if two ranks have different ones."""
-    known = [(offer.type, rank) for rank, offer in enumerate(offers) if offer.type]
-    for kind, rank in known:
-        if kind != known[0][0]:
-            raise DisagreementError(
-                f"rank {known[0][1]} and rank {rank} were asked for a different dtype: "
-                f"{known[0][0]} and {kind}",
-                peer=rank,
-            )
-    return known[0][0] if known else "f32"
-
-
-def _agreed_counts(offers: list[_Offer]) -> list[int]:
-    """The counts that all together know; raises if two ranks were asked for different things."""
-    first = offers[0]
-    counts = [-1] * len(first.counts)
-    known: list[int] = [0] * len(counts)
-    for other, offer in enumerate(offers):
-        for name in ("turn", "digest", "op"):
-            mine, theirs = getattr(first, name), getattr(offer, name)
-            if mine != theirs:
-                word = {"turn": "call", "digest": "plan"}.get(name, name)
-                shown = "" if isinstance(mine, bytes) else f": {mine} and {theirs}"
-                raise DisagreementError(
-                    f"rank 0 and rank {other} were asked for a different {word}{shown}", peer=other
-                )
-        if len(offer.counts) != len(counts):
-            raise DisagreementError(f"rank {other} was asked for something else", peer=other)
-        for at, count in enumerate(offer.counts):
-            if count >= 0 and counts[at] >= 0 and count != counts[at]:
-                raise DisagreementError(
-                    f"rank {known[at]} has buffers for {counts[at]} elements, rank {other} for "
-                    f"{count}",
-                    peer=other,
-                )
-            if count >= 0:
-                counts[at], known[at] = count, other
-    if -1 in counts:
-        raise InputError("no rank's buffers say how many elements there are; give count")
-    return counts
-
-
 def _divide(
-    plan: _Plan,
+    plan: Planned,
     fitted: Fitted,
     pairs: list[tuple[buffers.Array, buffers.Array]],
     kind: _core.ElementType,

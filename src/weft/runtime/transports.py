@@ -275,16 +275,16 @@ class Tcp(Transport):
         if self._send_buffer is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
-    def _narrow(self, lane: int, connection: socket.socket) -> None:
-        """Let little in that is not due yet where it would hold up others on the last link."""
-        if lane in self._crowded and self._early_buffer is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._early_buffer)
-
     def _kept_small(self, connection: socket.socket) -> None:
         """On one machine what is under way should stay in the cache."""
         here = connection.getsockname()[0] == connection.getpeername()[0]
         if here and self._send_buffer is None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LOCAL_SEND_BUFFER)
+
+    def _narrow(self, lane: int, connection: socket.socket) -> None:
+        """Let little in that is not due yet where it would hold up others on the last link."""
+        if lane in self._crowded and self._early_buffer is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._early_buffer)
 
     def close(self) -> None:
         for one in (*self._sockets.values(), *self._listeners.values()):
