@@ -261,6 +261,7 @@ void Execution::end(std::int64_t row) {
     over_[row] = 1;
     --left_;
     ++moved_;
+    begin(row);  // of what is empty nothing comes first
     if (!ended_.empty()) ended_[row] = now();
 }
 

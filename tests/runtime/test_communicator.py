@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 import weft
 from tests.examples import examples
-from tests.runtime.work import counts, of_groups, refused, run_jobs, summed
+from tests.runtime.work import counts, of_groups, refused, run_jobs, summed, traced
 from tests.strategies import group_collectives, irregular
 from weft.errors import InputError
-from weft.runtime import Communicator, Ranks, local
+from weft.runtime import Communicator, Programs, Ranks, local
 from weft.runtime.bench import Job
 from weft.runtime.buffers import OPS, TYPES
+from weft.runtime.cutting import Cut
+from weft.runtime.program import What
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,26 @@ def test_sums_in_the_plans_order_are_the_same_every_time(four: Ranks) -> None:
     assert len({one for rank in found for one in rank}) == 1
 
 
+@pytest.mark.parametrize("count", [3, 5000])
+def test_every_row_has_its_times(four: Ranks, count: int) -> None:
+    """Empty chunks too, which nobody waits for; else no receive ends before its send began."""
+    algorithm = weft.synthesize("ring:4", "all-reduce", "64KiB", chunks=1).algorithm
+    programs = Programs(algorithm)
+    sent, came = {}, {}
+    for rank, times in enumerate(four.run(traced, algorithm, count)):
+        program = programs.of(rank)
+        assert len(times) == len(program)
+        assert all(0 < begin <= end for begin, end in times)
+        for row, (begin, end) in enumerate(times):
+            if program.what[row] == What.SEND:
+                sent[int(program.number[row])] = begin
+            elif program.what[row] == What.RECEIVE:
+                came[int(program.number[row])] = end
+    assert sent.keys() == came.keys()
+    moved = Cut(algorithm, [count]).lengths[algorithm.transfers.chunk] > 0
+    assert all(sent[number] <= came[number] for number in sent if moved[number])
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
@@ -110,8 +132,6 @@ def test_one_rank_alone() -> None:
 
 def test_a_plan_without_pieces_for_all_keeps_them_empty() -> None:
     """Three bytes among eight NPUs leave shares without any; so do a thousand elements."""
-    from weft.runtime.cutting import Cut
-
     algorithm = weft.synthesize("ring:8", "all-gather", 3, chunks=1).algorithm
     cut = Cut(algorithm, [1000])
     assert cut.lengths.sum() == 1000

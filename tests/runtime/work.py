@@ -143,3 +143,11 @@ def refused(communicator: Communicator, case: str, algorithm: Algorithm) -> str:
     except WeftError as error:
         return str(error)
     return ""
+
+
+def traced(communicator: Communicator, algorithm: Algorithm, count: int) -> list[tuple[int, int]]:
+    """When each row began and ended."""
+    array = np.ones(count, dtype=np.float32)
+    times = communicator.run(algorithm, array, trace=True)
+    assert times is not None
+    return list(zip(times.begin.tolist(), times.end.tolist(), strict=True))
