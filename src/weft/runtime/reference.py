@@ -7,7 +7,7 @@ and from rank to rank, so that what is lost, doubled or misplaced shows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -63,7 +63,13 @@ class Data:
 
     def send(self, rank: int, length: int) -> Array:
         """The input of a rank of the group."""
-        return narrowed(self._values(rank, 0, length), self.dtype)
+        if not _is_listed(self.collective):
+            return narrowed(self._values(rank, 0, length), self.dtype)
+        parts = [
+            self._values(one.sources[0], one.starts[0], one.length)
+            for one in _inputs(self.collective, rank, self.count)
+        ]
+        return narrowed(np.concatenate([np.zeros(0, dtype=np.int64), *parts]), self.dtype)
 
     def received(self, rank: int) -> Array:
         """The output that a rank of the group must have."""
@@ -89,8 +95,7 @@ class Data:
 
     def _values(self, rank: int, start: int, length: int) -> NDArray[np.int64]:
         place = np.arange(start, start + length, dtype=np.uint64)
-        source = 0 if self._same else rank
-        mixed = (place + np.uint64(1 + 40503 * source + 7 * self.seed)) * np.uint64(
+        mixed = (place + np.uint64(1 + 40503 * rank + 7 * self.seed)) * np.uint64(
             0x9E3779B97F4A7C15
         )
         mixed ^= mixed >> np.uint64(29)
@@ -107,11 +112,6 @@ class Data:
         sparse = np.uint64(-(-ranks // most))
         few: NDArray[np.int64] = ((mixed + np.uint64(rank)) % sparse == 0).astype(np.int64)
         return few
-
-    @property
-    def _same(self) -> bool:
-        """Whether all who have something at the start have the same, as in what is only copied."""
-        return self.collective.parts is not None and not self.collective.chunks.reduce.all()
 
 
 def _truncated(found: Array, parts: list[Any]) -> Array:
@@ -132,16 +132,17 @@ def narrowed(values: Array, dtype: str) -> Array:
 def pieces(collective: Collective, rank: int, count: int) -> list[Piece]:
     """The parts of the output of a rank of the group, in their order."""
     build = _BY_NAME.get(collective.kind)
-    whole = collective.parts is None and _all_there(collective)
-    if build is not None and (whole or collective.pattern.any_cut):
+    if build is not None and not _is_listed(collective):
         root = 0 if collective.root is None else collective.group.index(collective.root)
         return build(collective.ranks, rank, count, root)
     return _listed(collective, rank, count)
 
 
-def _all_there(collective: Collective) -> bool:
-    """Whether no share was left out for want of bytes."""
-    return bool(collective.piece_bytes.all())
+def _is_listed(collective: Collective) -> bool:
+    """Whether a list says what moves: the name does not, or shares without bytes are left out."""
+    if collective.pattern.any_cut:
+        return False
+    return collective.parts is not None or not collective.piece_bytes.all()
 
 
 def _share(count: int, of: int, which: int) -> tuple[int, int]:
@@ -218,16 +219,24 @@ _BY_NAME = {
 
 def _listed(collective: Collective, rank: int, count: int) -> list[Piece]:
     """From the list of what moves, for collectives that are such a list."""
+    return _of_list(collective, collective.chunks.post, rank, count)
+
+
+def _inputs(collective: Collective, rank: int, count: int) -> list[Piece]:
+    """What a rank has at the start, each piece as it is its own."""
+    found = _of_list(collective, collective.chunks.pre, rank, count)
+    return [replace(one, sources=[rank]) if one.reduce else one for one in found]
+
+
+def _of_list(collective: Collective, side: NDArray[np.int32], rank: int, count: int) -> list[Piece]:
+    """Each chunk has numbers of its own; what is only copied has the same wherever it is."""
     chunks, lengths = collective.chunks, lengths_of_chunks(collective, count)
-    used = dict.fromkeys(collective.group, 0)
     number = {npu: at for at, npu in enumerate(collective.group)}
     found = []
     for chunk, length in enumerate(lengths.tolist()):
-        sources = chunks.members(chunks.pre[chunk]).tolist()
-        starts = [used[npu] for npu in sources]
-        for npu in sources:
-            used[npu] += length
-        if collective.group[rank] in chunks.members(chunks.post[chunk]):
-            ranks = [number[npu] for npu in sources]
-            found.append(Piece(ranks, starts, length, bool(chunks.reduce[chunk])))
+        if collective.group[rank] in chunks.members(side[chunk]):
+            summed = bool(chunks.reduce[chunk])
+            owners = chunks.members(chunks.pre[chunk]).tolist()
+            ranks = [number[npu] for npu in owners] if summed else [0]
+            found.append(Piece(ranks, [chunk << 32] * len(ranks), length, summed))
     return found
