@@ -7,7 +7,7 @@ and from rank to rank, so that what is lost, doubled or misplaced shows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -33,29 +33,10 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an output: from which ranks of the group, and from where in their inputs.
-
-    `place` tells apart chunks that are only copied, of which all who have one have the same.
-    """
+    """A part of an output: from which ranks of the group, and from where in their inputs."""
 
     sources: Sequence[int]
     starts: Sequence[int]
-    length: int
-    reduce: bool
-    place: int = -1
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A chunk of a list: its length, its place among all, and the ranks that have and want it.
-
-    `starts`: where it lies in the input of each of `ranks`.
-    """
-
-    ranks: Sequence[int]
-    starts: Sequence[int]
-    wanted: Sequence[int]
-    place: int
     length: int
     reduce: bool
 
@@ -82,13 +63,13 @@ class Data:
 
     def send(self, rank: int, length: int) -> Array:
         """The input of a rank of the group."""
-        found = self._values(rank, 0, length)
-        if is_listed(self.collective):
-            for chunk in listed(self.collective, self.count):
-                if rank in chunk.ranks and not chunk.reduce:
-                    first = chunk.starts[chunk.ranks.index(rank)]
-                    found[first : first + chunk.length] = self._copied(chunk.place, chunk.length)
-        return narrowed(found, self.dtype)
+        if not _is_listed(self.collective):
+            return narrowed(self._values(rank, 0, length), self.dtype)
+        parts = [
+            self._values(one.sources[0], one.starts[0], one.length)
+            for one in _inputs(self.collective, rank, self.count)
+        ]
+        return narrowed(np.concatenate([np.zeros(0, dtype=np.int64), *parts]), self.dtype)
 
     def received(self, rank: int) -> Array:
         """The output that a rank of the group must have."""
@@ -96,8 +77,6 @@ class Data:
         return np.concatenate(found) if found else narrowed(np.zeros(0), self.dtype)
 
     def _of(self, piece: Piece) -> Array:
-        if piece.place >= 0:
-            return narrowed(self._copied(piece.place, piece.length), self.dtype)
         parts = [
             self._values(rank, start, piece.length)
             for rank, start in zip(piece.sources, piece.starts, strict=True)
@@ -113,10 +92,6 @@ class Data:
             single = found if self.dtype == "f64" else found.astype(np.float32)
             found = single / single.dtype.type(len(parts)) if floats else _truncated(found, parts)
         return narrowed(found, self.dtype)
-
-    def _copied(self, place: int, length: int) -> NDArray[np.int64]:
-        """What all who have a chunk that is only copied have of it."""
-        return self._values(self.collective.ranks, place, length)
 
     def _values(self, rank: int, start: int, length: int) -> NDArray[np.int64]:
         place = np.arange(start, start + length, dtype=np.uint64)
@@ -156,25 +131,18 @@ def narrowed(values: Array, dtype: str) -> Array:
 
 def pieces(collective: Collective, rank: int, count: int) -> list[Piece]:
     """The parts of the output of a rank of the group, in their order."""
-    if is_listed(collective):
-        return [
-            Piece(one.ranks, one.starts, one.length, one.reduce, -1 if one.reduce else one.place)
-            for one in listed(collective, count)
-            if rank in one.wanted
-        ]
-    root = 0 if collective.root is None else collective.group.index(collective.root)
-    return _BY_NAME[collective.kind](collective.ranks, rank, count, root)
+    build = _BY_NAME.get(collective.kind)
+    if build is not None and not _is_listed(collective):
+        root = 0 if collective.root is None else collective.group.index(collective.root)
+        return build(collective.ranks, rank, count, root)
+    return _listed(collective, rank, count)
 
 
-def is_listed(collective: Collective) -> bool:
-    """Whether only the list of what moves tells what ranks must have."""
-    whole = collective.parts is None and _all_there(collective)
-    return collective.kind not in _BY_NAME or not (whole or collective.pattern.any_cut)
-
-
-def _all_there(collective: Collective) -> bool:
-    """Whether no share was left out for want of bytes."""
-    return bool(collective.piece_bytes.all())
+def _is_listed(collective: Collective) -> bool:
+    """Whether a list says what moves: the name does not, or shares without bytes are left out."""
+    if collective.pattern.any_cut:
+        return False
+    return collective.parts is not None or not collective.piece_bytes.all()
 
 
 def _share(count: int, of: int, which: int) -> tuple[int, int]:
@@ -249,19 +217,26 @@ _BY_NAME = {
 }
 
 
-def listed(collective: Collective, count: int) -> list[Chunk]:
-    """The list of what moves."""
+def _listed(collective: Collective, rank: int, count: int) -> list[Piece]:
+    """From the list of what moves, for collectives that are such a list."""
+    return _of_list(collective, collective.chunks.post, rank, count)
+
+
+def _inputs(collective: Collective, rank: int, count: int) -> list[Piece]:
+    """What a rank has at the start, each piece as it is its own."""
+    found = _of_list(collective, collective.chunks.pre, rank, count)
+    return [replace(one, sources=[rank]) if one.reduce else one for one in found]
+
+
+def _of_list(collective: Collective, side: NDArray[np.int32], rank: int, count: int) -> list[Piece]:
+    """Each chunk has numbers of its own; what is only copied has the same wherever it is."""
     chunks, lengths = collective.chunks, lengths_of_chunks(collective, count)
-    used = np.zeros(collective.ranks, dtype=np.int64)
     number = {npu: at for at, npu in enumerate(collective.group)}
-    found, place = list[Chunk](), 0
+    found = []
     for chunk, length in enumerate(lengths.tolist()):
-        have, want = (
-            [number[npu] for npu in chunks.members(side[chunk]).tolist()]
-            for side in (chunks.pre, chunks.post)
-        )
-        starts = used[have].tolist()
-        used[have] += length
-        found.append(Chunk(have, starts, want, place, length, bool(chunks.reduce[chunk])))
-        place += length
+        if collective.group[rank] in chunks.members(side[chunk]):
+            summed = bool(chunks.reduce[chunk])
+            owners = chunks.members(chunks.pre[chunk]).tolist()
+            ranks = [number[npu] for npu in owners] if summed else [0]
+            found.append(Piece(ranks, [chunk << 32] * len(ranks), length, summed))
     return found
