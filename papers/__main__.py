@@ -11,7 +11,19 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from papers import chunks, compare, convert, fabrics, lab, pccl, scale, simulate, standard, tacos
+from papers import (
+    chunks,
+    compare,
+    convert,
+    fabrics,
+    lab,
+    pccl,
+    running,
+    scale,
+    simulate,
+    standard,
+    tacos,
+)
 from papers.report import Experiment, Extent, Report, Setup, check_folder
 from weft._core import Progress
 from weft.cli import progress
@@ -28,6 +40,7 @@ SUITES = {
     "convert": convert,
     "simulate": simulate,
     "chunks": chunks,
+    "running": running,
 }
 TABLES = {name: table for suite in SUITES.values() for name, table in suite.TABLES.items()}
 PAGES = {
@@ -61,8 +74,9 @@ def main(
     pccl       process groups, All-to-All at scale and irregular patterns, over Direct
     standard   one algorithm by several doors through Chakra to several simulators
     bench      all tables beside the published figures in a short form; those of a suite or by name
-               in full: bench tacos pccl fabrics convert simulate chunks, bench meshes --long
-    fabrics, convert, simulate, chunks    those suites
+               in full: bench tacos pccl fabrics convert simulate chunks running,
+               bench meshes --long
+    fabrics, convert, simulate, chunks, running    those suites
     compare    writes docs/comparison.md; compare-fabrics docs/comparison-fabrics.md
     scale      writes docs/scaling.md
     lab        writes docs/lab-figures.md; needs root
