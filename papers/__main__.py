@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from papers import chunks, compare, convert, fabrics, pccl, scale, simulate, standard, tacos
+from papers import chunks, compare, convert, fabrics, lab, pccl, scale, simulate, standard, tacos
 from papers.report import Experiment, Extent, Report, Setup, check_folder
 from weft._core import Progress
 from weft.cli import progress
@@ -34,6 +34,7 @@ PAGES = {
     "compare": compare.write,
     "compare-fabrics": compare.write_fabrics,
     "scale": scale.write,
+    "lab": lab.write,
 }
 
 
@@ -64,6 +65,7 @@ def main(
     fabrics, convert, simulate, chunks    those suites
     compare    writes docs/comparison.md; compare-fabrics docs/comparison-fabrics.md
     scale      writes docs/scaling.md
+    lab        writes docs/lab-figures.md; needs root
     """  # noqa: D301 - click reads the control character
     if output == "":
         raise InputError("--output is empty; give the folder to write to")

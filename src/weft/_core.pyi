@@ -591,6 +591,97 @@ def round_entries(log: LogBytes, offsets: Annotated[NDArray[numpy.int64], dict(s
     Round, link and chunk of each entry, and a damaged round or -1. `some`: only of these links, in ascending order; else of all, and `count` are expected.
     """
 
+class Transport:
+    pass
+
+class Sockets(Transport):
+    """Channels over connected sockets."""
+
+    def __init__(self, watched: Sequence[int]) -> None: ...
+
+    def add(self, peer: int, descriptor: int) -> None: ...
+
+class Rings(Transport):
+    """Channels through shared memory."""
+
+    def __init__(self, memory: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], rank: int, ranks: int, ring_bytes: int, watched: Sequence[int]) -> None: ...
+
+    @staticmethod
+    def bytes(ranks: int, ring_bytes: int) -> int: ...
+
+def combine(type: ElementType, op: ElementOp, to: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+    """to = base op other, of bytes."""
+
+def divide(type: ElementType, at: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], by: int) -> None:
+    """Divide each element by a count."""
+
+class RunState(enum.Enum):
+    running = 0
+
+    done = 1
+
+    disagreeing = 2
+
+    closed = 3
+
+class ElementType(enum.Enum):
+    f16 = 0
+
+    bf16 = 1
+
+    f32 = 2
+
+    f64 = 3
+
+    i8 = 4
+
+    i16 = 5
+
+    i32 = 6
+
+    i64 = 7
+
+    u8 = 8
+
+    u16 = 9
+
+    u32 = 10
+
+    u64 = 11
+
+class ElementOp(enum.Enum):
+    sum = 0
+
+    product = 1
+
+    min = 2
+
+    max = 3
+
+class Steps:
+    def __init__(self, *, what: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], peer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], queue: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], from_buffer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], base_buffer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], to_buffer: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], from_: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], combines: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], read_cell: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], write_cell: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], read_after: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], written_after: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], free_after: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], after_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], after: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Execution:
+    """One rank's run of a program."""
+
+    def __init__(self, steps: Steps, buffers: Sequence[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]], type: ElementType, op: ElementOp, transport: Transport, key: bytes, traced: bool) -> None: ...
+
+    def advance(self, seconds: float) -> RunState:
+        """
+        Work until all is done, something is wrong, there is news, or so much time is over.
+        """
+
+    @property
+    def peer(self) -> int: ...
+
+    @property
+    def moved(self) -> int: ...
+
+    @property
+    def waiting(self) -> list[int]: ...
+
+    def times(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]: ...
+
 class Schedule:
     """
     Rows in order of start; no routes where a route is a link. `time` is when the last taker is served, or NEVER if some cannot be.

@@ -35,6 +35,7 @@ class DemandOptions:
     plan: str | None
     size: str | None = None
     sizes: str | None = None
+    named: str | None = None
 
     def sweep(self, topology: Topology, alignment: int) -> list[Plan]:
         """The same at each of --sizes; once, if it says itself how much moves."""
@@ -157,3 +158,17 @@ demand_options = gathered("demands", DemandOptions, _COLLECTIVE, _SIZE, *_OPTION
 """A collective and its options; the command gets them as `demands`."""
 swept_options = gathered("demands", DemandOptions, _COLLECTIVE, _SIZES, *_OPTIONS)
 """The same with several sizes, for `DemandOptions.sweep`."""
+run_options = gathered(
+    "demands",
+    DemandOptions,
+    _COLLECTIVE,
+    _SIZE,
+    _SIZES,
+    option(
+        "--collective NAME",
+        "Of a file: which collective it is, if it does not say so.",
+        name="named",
+    ),
+    *_OPTIONS,
+)
+"""Both, and what a file does not say: for algorithms that are read or synthesized."""

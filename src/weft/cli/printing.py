@@ -44,7 +44,9 @@ def say_verdict(path: str, verdict: Verdict, where: str = "", *, as_json: bool) 
 
 def wants_json() -> bool:
     """Whether the command is to print JSON, also where its arguments make no sense."""
-    return "--json" in sys.argv[1:]
+    arguments = sys.argv[1:]
+    # What follows -- is not for Weft.
+    return "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
 
 
 def say_error(text: str, exit_code: int = 2) -> None:

@@ -1,0 +1,182 @@
+"""``weft run``: which algorithms at which sizes, and on which ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from weft.cli.demands import DemandOptions
+from weft.cli.options import NetworkOptions, given
+from weft.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from weft.algorithm import Algorithm
+    from weft.progress import Tracker
+    from weft.runtime.bench import Job, Measured
+
+TRANSPORTS = ("shm", "tcp", "mpi")
+
+
+@dataclass(frozen=True)
+class Where:
+    """On which ranks, and how they reach each other."""
+
+    transport: str | None
+    timeout: float
+    rank: int | None
+    ranks: int | None
+    rendezvous: str | None
+    address: str
+    addresses: str | None
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [field.name for field in fields(cls)]
+
+    @property
+    def kind(self) -> str:
+        """The transport that is meant."""
+        from weft.runtime.mpi import under_mpiexec
+
+        if self.transport is not None:
+            if self.transport not in TRANSPORTS:
+                raise unknown_name("transport", self.transport, TRANSPORTS)
+            return self.transport
+        if self.rank is not None:
+            return "tcp"
+        return "mpi" if under_mpiexec() else "shm"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"transport": self.kind}
+
+    def check(self) -> None:
+        """Raise if what is said does not go together."""
+        if not self.timeout > 0:
+            raise InputError(f"--timeout is {self.timeout:g}; expected more than 0 seconds")
+        together = {"--rank": self.rank, "--ranks": self.ranks, "--rendezvous": self.rendezvous}
+        missing = [flag for flag, value in together.items() if value is None]
+        if 0 < len(missing) < len(together):
+            raise InputError(
+                f"--rank, --ranks and --rendezvous go together; {missing[0]} is missing"
+            )
+        if self.kind == "mpi" and not missing:
+            raise InputError("--rank is for TCP and shared memory; mpiexec numbers ranks itself")
+
+    def measure(self, jobs: list[Job], npus: int, report: Tracker) -> list[Measured]:
+        """Run all jobs; nothing where another rank has the results."""
+        from weft.runtime.bench import measured_by, measured_locally
+
+        if self.kind != "mpi" and self.rank is None:
+            return measured_locally(jobs, npus, self.kind, self.timeout, report)
+        with self._communicator() as communicator:
+            return measured_by(communicator, jobs, report)
+
+    def _communicator(self) -> Any:
+        from weft.runtime import Communicator, addresses_of
+
+        if self.kind == "mpi":
+            return Communicator.mpi(timeout_s=self.timeout)
+        assert self.rank is not None
+        assert self.ranks is not None
+        assert self.rendezvous is not None
+        args = self.rank, self.ranks, self.rendezvous
+        if self.kind == "shm":
+            return Communicator.shared_memory(*args, timeout_s=self.timeout)
+        how = dict[str, Any](address=self.address)
+        if self.addresses is not None:
+            how = addresses_of(self.addresses)
+        return Communicator.tcp(*args, **how, timeout_s=self.timeout)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The algorithms to run: a file, or what is synthesized."""
+
+    network: NetworkOptions
+    demands: DemandOptions
+    kind: str | None
+    search: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        assert self.network.spec is not None
+        return self.network.spec
+
+    @property
+    def is_file(self) -> bool:
+        return self.demands.collective is None and self.demands.plan is None
+
+    def measured(
+        self, where: Where, how: Mapping[str, Any], report: Tracker, *, traced: bool
+    ) -> list[Measured]:
+        """Read or synthesize, run, and check."""
+        from weft.runtime.bench import jobs_of
+        from weft.runtime.program import Programs
+
+        where.check()
+        plans = [self._file(report)] if self.is_file else list(self._synthesized(report))
+        sizes = None
+        if self.is_file and self.demands.sizes is not None:
+            from weft.comparison.sizes import parse_sizes
+
+            sizes = parse_sizes(self.demands.sizes)
+        jobs = jobs_of(plans, sizes, traced=traced, **how)
+        return where.measure(jobs, Programs(plans[0]).npus, report)
+
+    def _file(self, report: Tracker) -> Algorithm:
+        from weft.api import load, verify
+        from weft.judge import WrongAlgorithmError
+
+        self._check_file()
+        hints = self._hints()
+        algorithm = load(self.title, hints, kind=self.kind, progress=report)
+        report.enter("verifying")
+        verdict = verify(algorithm, progress=report)
+        if not verdict:
+            raise WrongAlgorithmError(f"the algorithm is wrong: {verdict.violation}", verdict)
+        return algorithm
+
+    def _check_file(self) -> None:
+        for flag in given(SimpleNamespace(**vars(self.network) | {"spec": None})):
+            raise InputError(f"{flag} is for a network; {self.title} is run as an algorithm")
+        if not Path(self.title).exists() and not self.kind:
+            raise InputError(
+                f"{self.title} is no file; to synthesize on a network of this name, name a "
+                "COLLECTIVE too"
+            )
+
+    def _hints(self) -> Any:
+        from weft.cli.inputs import InputOptions
+
+        d = self.demands
+        group = d.group[0] if d.group else None
+        chunks = None if d.chunks is None else int(d.chunks)
+        said = InputOptions(
+            self.title, self.kind, d.named, d.size, chunks, group, d.root, d.pattern
+        )
+        return said.hints()
+
+    def _synthesized(self, report: Tracker) -> Any:
+        from weft.synthesis import synthesize
+        from weft.units import parse_size
+
+        if self.kind is not None or self.demands.named is not None:
+            raise InputError("--from and --collective are for files; COLLECTIVE is given")
+        topology = self.network.load()
+        align = parse_size("16B")
+        if self.demands.sizes is not None:
+            if self.demands.size is not None:
+                raise InputError("--size and --sizes both say how much; give one of them")
+            plans = self.demands.sweep(topology, align)
+        else:
+            plans = [self.demands.load(topology, align)]
+        for number, plan in enumerate(plans, start=1):
+            if len(plans) > 1:
+                report.begin_step(f"plan {number} of {len(plans)}")
+            result = synthesize(
+                topology, plan.collectives, chunks=plan.chunks, progress=report, **self.search
+            )
+            yield result.algorithm

@@ -1,0 +1,491 @@
+"""Ranks that run algorithms together."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from weft import _core
+from weft.algorithm import Algorithm
+from weft.errors import InputError, unknown_name
+from weft.quoting import quoted
+from weft.result import Result
+from weft.runtime import buffers, mpi
+from weft.runtime.cutting import Cut, Fitted
+from weft.runtime.errors import DisagreementError, LostError, RunError, StalledError
+from weft.runtime.layout import held
+from weft.runtime.program import Program, Programs, What
+from weft.runtime.rendezvous import Rendezvous
+from weft.runtime.transports import Routes, SharedMemory, Tcp, Transport
+
+Plan = Algorithm | Result | Programs
+
+_SLICE_S = 0.1  # between two looks at signals
+_KEPT = 64  # algorithms, and lengths of each
+
+
+class _Offer(msgspec.Struct, array_like=True):
+    """What a rank was asked for."""
+
+    turn: int
+    digest: bytes
+    type: str
+    op: str
+    counts: list[int]  # -1 where the rank cannot know
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """When a rank began and ended each row of its program, in nanoseconds of its own clock."""
+
+    program: Program
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+class Communicator:
+    """One rank among several, each a process: NPU r of an algorithm is rank r.
+
+    Every rank makes the same calls in the same order. Once a run has failed the communicator is of
+    no more use: `usable` says so.
+
+    Attributes
+    ----------
+    rank, size
+        Which rank this is, and how many there are.
+    usable
+        Whether it can run anything more.
+    """
+
+    def __init__(self, rendezvous: Rendezvous, transport: Transport, timeout_s: float) -> None:
+        self.rank, self.size = rendezvous.rank, rendezvous.size
+        self.usable = True
+        self._rendezvous, self._transport, self._timeout_s = rendezvous, transport, timeout_s
+        self._turn = 0
+        self._plans: dict[tuple[int, bool], _Plan] = {}
+        self._agreed: dict[bytes, list[int]] = {}
+        self._scratch = np.zeros(0, dtype=np.uint8)
+
+    @classmethod
+    def shared_memory(
+        cls, rank: int, size: int, rendezvous: str, *, timeout_s: float = 60.0
+    ) -> Communicator:
+        """Ranks on one machine, through memory that they share.
+
+        Parameters
+        ----------
+        rendezvous
+            Where rank 0 listens: ``host:port``, or ``unix:@name`` on one machine.
+        timeout_s
+            For how long nothing may move before a run fails.
+        """
+        meeting = Rendezvous(rank, size, rendezvous, timeout_s=timeout_s)
+        return cls._made(meeting, lambda: SharedMemory(meeting), timeout_s)
+
+    @classmethod
+    def tcp(
+        cls,
+        rank: int,
+        size: int,
+        rendezvous: str,
+        *,
+        addresses: Mapping[int, Routes] | None = None,
+        address: str = "127.0.0.1",
+        send_buffer: int | None = None,
+        timeout_s: float = 60.0,
+    ) -> Communicator:
+        """Ranks on any hosts, over one TCP connection a pair.
+
+        Parameters
+        ----------
+        rendezvous, timeout_s
+            As for `shared_memory`.
+        addresses
+            For each peer the address here, and the peer's, between which the connection goes;
+            or several `Route`, if each leads over other links: bytes go as the plan has them.
+            Where there is none, it is `address` here and the peer's own `address` there.
+        send_buffer
+            Bytes that the system may hold of a connection before they leave (SO_SNDBUF).
+        """
+        meeting = Rendezvous(rank, size, rendezvous, timeout_s=timeout_s)
+        return cls._made(
+            meeting,
+            lambda: Tcp(meeting, addresses, address=address, send_buffer=send_buffer),
+            timeout_s,
+        )
+
+    @classmethod
+    def mpi(cls, communicator: Any = None, *, timeout_s: float = 60.0) -> Communicator:
+        """The ranks of an MPI communicator of mpi4py; by default all there are."""
+        given = mpi.library().COMM_WORLD if communicator is None else communicator
+        meeting = mpi.meet(given, timeout_s)
+        return cls._made(meeting, lambda: mpi.Mpi(meeting, given), timeout_s)
+
+    @classmethod
+    def _made(cls, meeting: Rendezvous, make: Any, timeout_s: float) -> Communicator:
+        try:
+            return cls(meeting, make(), timeout_s)
+        except BaseException as error:
+            meeting.abort(f"rank {meeting.rank}: {error}")
+            meeting.close()
+            raise
+
+    def run(
+        self,
+        algorithm: Plan,
+        send: object,
+        recv: object = None,
+        op: str = "sum",
+        *,
+        dtype: str | None = None,
+        count: int | Sequence[int] | None = None,
+        reproducible: bool = False,
+        trace: bool = False,
+    ) -> Times | None:
+        """Run an algorithm on arrays; all ranks of its network call this together.
+
+        Parameters
+        ----------
+        algorithm
+            A `weft.Result`, a `weft.Algorithm`, or `Programs` of one. It is not judged.
+        send, recv
+            Arrays that lie in one piece: what this rank has at the start, and where it gets what it
+            must have. Without `recv` all happens in `send`, which is then as long as the longer of
+            both. For several collectives a list with an array for each, None where this rank takes
+            no part. Relays give None.
+        op
+            For sums: sum, product, min, max or average.
+        dtype
+            Type of the elements, if not that of the arrays: ``bf16`` for words of 16 bits.
+        count
+            Elements of the largest buffer on a rank, where the arrays do not say it.
+        reproducible
+            Add in the plan's order, so that the last bits are the same every time.
+        trace
+            Note when each row of the program began and ended, and give that.
+
+        Raises
+        ------
+        RunError
+            Something went wrong on some rank, and nothing that was received counts.
+        """
+        if op not in buffers.OPS:
+            raise unknown_name("op", op, buffers.OPS)
+        self._check_usable()
+        plan = self._plan(algorithm, reproducible=reproducible)
+        call = plan.call(self.rank, send, recv, dtype, count)
+        try:
+            self._turn += 1
+            key = self._agree(plan, call, op)
+            fitted = plan.fitted(self.rank, call.counts, self._transport)
+            return self._execute(plan, call, fitted, op, key, trace=trace)
+        except BaseException as error:
+            self.failed(error)
+            raise
+
+    def barrier(self) -> None:
+        """Wait until all ranks have come here."""
+        self._check_usable()
+        try:
+            self._turn += 1
+            offer = _Offer(self._turn, b"barrier", "", "", [])
+            _agreed_counts(self._exchange(msgspec.msgpack.encode(offer)))
+        except BaseException as error:
+            self.failed(error)
+            raise
+
+    def exchange(self, said: bytes) -> list[bytes]:
+        """Tell all others a few bytes, and hear theirs, by rank."""
+        self._check_usable()
+        try:
+            return self._rendezvous.exchange(said)
+        except BaseException as error:
+            self.failed(error)
+            raise
+
+    def close(self) -> None:
+        """Leave; others may end what they have begun."""
+        self.usable = False
+        self._rendezvous.close()
+        self._transport.close()
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None and self.usable:
+            self.failed(error)
+        self.close()
+
+    def _check_usable(self) -> None:
+        if not self.usable:
+            raise RunError("this communicator was closed, or a run on it failed; make a new one")
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing more can be run; tell the others why."""
+        if not self.usable:
+            return
+        self.usable = False
+        word = str(error) if isinstance(error, RunError) else f"rank {self.rank} failed: {error!r}"
+        self._rendezvous.abort(word)
+
+    def _plan(self, algorithm: Plan, *, reproducible: bool) -> _Plan:
+        key = id(algorithm), reproducible
+        if key not in self._plans:
+            while len(self._plans) >= _KEPT:
+                del self._plans[next(iter(self._plans))]
+            self._plans[key] = _Plan(algorithm, self.size, reproducible=reproducible)
+        return self._plans[key]
+
+    def _exchange(self, said: bytes) -> list[_Offer]:
+        decoder = msgspec.msgpack.Decoder(_Offer)
+        return [decoder.decode(text) for text in self._rendezvous.exchange(said)]
+
+    def _agree(self, plan: _Plan, call: _Call, op: str) -> bytes:
+        """Make sure that all were asked for the same; gives a key for this run."""
+        offer = _Offer(0, plan.programs.digest, call.type, op, call.counts)
+        key = hashlib.sha256(msgspec.msgpack.encode(offer)).digest()
+        if key not in self._agreed:
+            offer.turn = self._turn
+            offers = self._exchange(msgspec.msgpack.encode(offer))
+            self._agreed[key] = _agreed_counts(offers)
+        call.counts = self._agreed[key]
+        call.check(plan)
+        offer = _Offer(self._turn, plan.programs.digest, call.type, op, call.counts)
+        return hashlib.sha256(msgspec.msgpack.encode(offer)).digest()
+
+    def _execute(
+        self, plan: _Plan, call: _Call, fitted: Fitted, op: str, key: bytes, *, trace: bool
+    ) -> Times | None:
+        program = fitted.program
+        moved = program.what != What.LOCAL
+        channels = self._transport.ready(np.unique(fitted.lanes[moved]).tolist())
+        kind, dtype = buffers.TYPES[call.type]
+        scratch = self._room(fitted.scratch * dtype.itemsize)
+        pairs = call.views(plan)
+        arrays = [one.view(np.uint8) for pair in pairs for one in pair]
+        core_op = getattr(_core.ElementOp, "sum" if op == "average" else op)
+        execution = _core.Execution(
+            fitted.core, [*arrays, scratch], kind, core_op, channels, key, trace
+        )
+        self._finish(execution, program)
+        if op == "average":
+            _divide(plan, fitted, pairs, kind)
+        return Times(program, *execution.times()) if trace else None
+
+    def _finish(self, execution: _core.Execution, program: Program) -> None:
+        moved, deadline, looked = -1, 0.0, 0.0
+        while True:
+            state = execution.advance(_SLICE_S)
+            if state == _core.RunState.done:
+                self._transport.finish()
+                return
+            self._transport.carry()
+            if time.monotonic() > looked + _SLICE_S or state != _core.RunState.running:
+                looked = time.monotonic()
+                self._rendezvous.check()
+            if state == _core.RunState.closed:
+                raise self._stopped(execution, program, LostError, "is gone")
+            if state == _core.RunState.disagreeing:
+                raise self._stopped(
+                    execution, program, DisagreementError, "runs another plan, size, type or op"
+                )
+            if execution.moved != moved:
+                moved, deadline = execution.moved, time.monotonic() + self._timeout_s
+            elif time.monotonic() > deadline:
+                why = f"moved nothing for {self._timeout_s:g} s"
+                raise self._stopped(execution, program, StalledError, why)
+
+    def _stopped(
+        self, execution: _core.Execution, program: Program, kind: type[RunError], why: str
+    ) -> RunError:
+        """An error that names the peer, the row and the chunk."""
+        waiting = list(execution.waiting)
+        peer = execution.peer if execution.peer < 0 else execution.peer % self.size
+        mine = [row for row in waiting if peer < 0 or program.peer[row] == peer]
+        receives = [row for row in mine if program.what[row] == What.RECEIVE]
+        row = next(iter([*receives, *mine, *waiting]), -1)
+        if row < 0:
+            return kind(f"rank {self.rank}: rank {peer} {why}", peer=peer)
+        peer = int(program.peer[row]) if peer < 0 else peer
+        number, chunk = int(program.number[row]), int(program.chunk[row])
+        what = "receive" if program.what[row] == What.RECEIVE else "send"
+        return kind(
+            f"rank {self.rank}: rank {peer} {why}, at row {number}: {what} chunk {chunk}",
+            peer=peer,
+            row=number,
+            chunk=chunk,
+        )
+
+    def _room(self, size: int) -> NDArray[np.uint8]:
+        if len(self._scratch) < size:
+            self._scratch = np.empty(size, dtype=np.uint8)
+        return self._scratch
+
+
+class _Plan:
+    """An algorithm that is run, with what was worked out for it."""
+
+    def __init__(self, algorithm: Plan, size: int, *, reproducible: bool) -> None:
+        self.kept = algorithm  # its id is not given to another meanwhile
+        if isinstance(algorithm, Programs):
+            self.programs = algorithm
+        elif isinstance(algorithm, Result | Algorithm):
+            found = algorithm.algorithm if isinstance(algorithm, Result) else algorithm
+            self.programs = Programs(found, reproducible=reproducible)
+        else:
+            raise InputError(f"a {type(algorithm).__name__} is no algorithm; see weft.load")
+        self.algorithm = self.programs.algorithm
+        if self.programs.npus > size:
+            raise InputError(
+                f"the algorithm is for {self.programs.npus} NPUs, but there are {size} ranks"
+            )
+        self._fitted: dict[tuple[int, ...], Fitted] = {}
+        self._counts: dict[tuple[int, ...], int] = {}
+        self._lengths: dict[tuple[int, int, int], buffers.Fit] = {}
+        home = buffers.is_at_home(self.algorithm)
+        self.shares = [home and not one.pattern.own_buffers for one in self.algorithm.demands]
+
+    def call(
+        self,
+        rank: int,
+        send: object,
+        recv: object,
+        dtype: str | None,
+        count: int | Sequence[int] | None,
+    ) -> _Call:
+        demands = self.algorithm.demands
+        given = buffers.gathered(demands, rank, send, recv)
+        kind = buffers.type_of([array for one in given for array in one.arrays], dtype)
+        if count is None:
+            counts = [self._count(rank, at, one) for at, one in enumerate(given)]
+        else:
+            counts = [count] * len(demands) if isinstance(count, int) else list(count)
+        if len(counts) != len(demands) or any(one < -1 for one in counts):
+            raise InputError(f"count is {quoted(str(count))}; expected one for each collective")
+        return _Call(rank, given, kind, counts)
+
+    def _count(self, rank: int, demand: int, given: buffers.Given) -> int:
+        key = rank, demand, given.in_place, *map(len, given.arrays)
+        if key not in self._counts:
+            if len(self._counts) >= _KEPT:
+                self._counts.clear()
+            self._counts[key] = self._searched_count(rank, demand, given)
+        return self._counts[key]
+
+    def _searched_count(self, rank: int, demand: int, given: buffers.Given) -> int:
+        def lengths(count: int) -> buffers.Fit:
+            return self.lengths(rank, demand, count)
+
+        collective = self.algorithm.demands[demand]
+        found = buffers.found_count(collective, given, lengths)
+        if found == -2:
+            sizes = " and ".join(str(array.size) for array in given.arrays)
+            raise InputError(
+                f"no {collective.kind} among {collective.ranks} NPUs has buffers of {sizes} "
+                f"elements at rank {rank}"
+            )
+        return found
+
+    def lengths(self, rank: int, demand: int, count: int) -> buffers.Fit:
+        """How long a rank's buffers are."""
+        key = rank, demand, count
+        if key not in self._lengths:
+            if len(self._lengths) >= _KEPT:
+                self._lengths.clear()
+            counts = [0] * len(self.algorithm.demands)
+            counts[demand] = count
+            sides = Cut(self.algorithm, counts).sides(rank)
+            self._lengths[key] = buffers.fit(sides, demand, shares=self.shares[demand])
+        return self._lengths[key]
+
+    def fitted(self, rank: int, counts: Sequence[int], transport: Transport) -> Fitted:
+        key = tuple(counts)
+        if key not in self._fitted:
+            while len(self._fitted) >= _KEPT:
+                del self._fitted[next(iter(self._fitted))]
+            program = self.programs.of(rank)
+            lanes = transport.lanes(program, self.algorithm)
+            self._fitted[key] = Cut(self.algorithm, counts).fit(program, lanes)
+        return self._fitted[key]
+
+
+@dataclass
+class _Call:
+    """One call of `run`, as far as this rank knows."""
+
+    rank: int
+    given: list[buffers.Given]
+    type: str
+    counts: list[int]
+
+    def check(self, plan: _Plan) -> None:
+        for at, (demand, one) in enumerate(zip(plan.algorithm.demands, self.given, strict=True)):
+            lengths = plan.lengths(self.rank, at, self.counts[at])
+            buffers.check_lengths(demand, one, lengths, self.counts[at])
+
+    def views(self, plan: _Plan) -> list[tuple[buffers.Array, buffers.Array]]:
+        return [
+            buffers.views(one, plan.lengths(self.rank, at, self.counts[at]))
+            for at, one in enumerate(self.given)
+        ]
+
+
+def _agreed_counts(offers: list[_Offer]) -> list[int]:
+    """The counts that all together know; raises if two ranks were asked for different things."""
+    first = offers[0]
+    counts = [-1] * len(first.counts)
+    known: list[int] = [0] * len(counts)
+    for other, offer in enumerate(offers):
+        for name in ("turn", "digest", "type", "op"):
+            mine, theirs = getattr(first, name), getattr(offer, name)
+            if mine != theirs:
+                word = {"turn": "call", "digest": "plan", "type": "dtype"}.get(name, name)
+                shown = "" if isinstance(mine, bytes) else f": {mine} and {theirs}"
+                raise DisagreementError(
+                    f"rank 0 and rank {other} were asked for a different {word}{shown}", peer=other
+                )
+        if len(offer.counts) != len(counts):
+            raise DisagreementError(f"rank {other} was asked for something else", peer=other)
+        for at, count in enumerate(offer.counts):
+            if count >= 0 and counts[at] >= 0 and count != counts[at]:
+                raise DisagreementError(
+                    f"rank {known[at]} has buffers for {counts[at]} elements, rank {other} for "
+                    f"{count}",
+                    peer=other,
+                )
+            if count >= 0:
+                counts[at], known[at] = count, other
+    if -1 in counts:
+        raise InputError("no rank's buffers say how many elements there are; give count")
+    return counts
+
+
+def _divide(
+    plan: _Plan,
+    fitted: Fitted,
+    pairs: list[tuple[buffers.Array, buffers.Array]],
+    kind: _core.ElementType,
+) -> None:
+    """Divide sums by how many have a part in them."""
+    chunks, sides = plan.algorithm.chunks, fitted.sides
+    parts = chunks.set_sizes[chunks.pre]
+    _, wants = held(chunks, fitted.program.npu)
+    for chunk in np.flatnonzero(wants & chunks.reduce).tolist():
+        output = pairs[int(sides.demand[chunk])][1]
+        first = int(sides.output_start[chunk])
+        piece = output[first : first + int(sides.lengths[chunk])]
+        _core.divide(kind, piece.view(np.uint8), int(parts[chunk]))
