@@ -1,5 +1,6 @@
 # make demo   set up .venv if needed, synthesize an All-Reduce and print what came out
 # make test   the same set-up, then the whole test suite
+# make test-runtime  every collective, type, operation, count and number of ranks on processes: hours
 # make test-cpp  the kernels' own tests, which need no Python
 # make sanitize  the same under the address, undefined-behaviour and thread sanitizers
 # make format ruff and clang-format over everything
@@ -15,7 +16,7 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp')
 SOURCES := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(CPP))
 CMAKE := $(shell command -v cmake || echo $(BIN)/cmake)
 
-.PHONY: demo test test-cpp sanitize format lint stub bench bench-scale docs clean
+.PHONY: demo test test-runtime test-cpp sanitize format lint stub bench bench-scale docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +35,9 @@ demo: $(VENV)/.core
 
 test: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-runtime: $(VENV)/.core $(VENV)/.dev
+	WEFT_WHOLE_PRODUCT=1 $(BIN)/python -m pytest -n 0 tests/runtime --examples 50
 
 # The kernels and their tests in a build folder of their own, with the sanitizers that it is named after.
 define test_cpp

@@ -609,6 +609,17 @@ class Rings(Transport):
     @staticmethod
     def bytes(ranks: int, ring_bytes: int) -> int: ...
 
+class Pipes(Transport):
+    """Channels whose bytes the caller carries."""
+
+    def __init__(self, ranks: int, room: int) -> None: ...
+
+    def take(self, peer: int, into: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+        """Take what is to be sent; gives how many bytes."""
+
+    def put(self, peer: int, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+        """Put what came; gives how many bytes there was room for."""
+
 def combine(type: ElementType, op: ElementOp, to: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
     """to = base op other, of bytes."""
 

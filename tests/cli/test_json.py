@@ -41,6 +41,8 @@ COMMANDS = [
     ["workload", "transformer", "-o", "step", "--tp", "2", "--dp", "2"],
     ["lower", "step", "-o", "lowered", "--topology", "mesh:2x2", "--chunks", "1"],
     ["simulate", "step", "--topology", "mesh:2x2"],
+    ["run", "mesh", "--iterations", "1"],
+    ["show", "mesh", "--npu", "1", "--program"],
 ]
 
 

@@ -110,7 +110,7 @@ def run(
         _draw(measured, target)
     if as_json:
         say_json(
-            {"path": sources.title, **where.to_dict(), "runs": [m.to_dict() for m in measured]}
+            {"path": sources.title, **where.to_dict(), "sizes": [m.to_dict() for m in measured]}
         )
     else:
         print_measured(sources.title, where, measured, target)

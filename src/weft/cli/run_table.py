@@ -49,12 +49,17 @@ def print_program(program: Program, limit: int) -> None:
     """Print the first rows of what an NPU does in a run."""
     facts = program.to_dict(limit)
     rows = (
-        (at, "" if step["row"] < 0 else step["row"], step["does"], step["waits_for"])
+        (at, _row_number(program, at), step["does"], step["waits_for"])
         for at, step in enumerate(facts["steps"])
     )
     title = (
         f"NPU {program.npu}: {len(program):,} steps, {facts['scratch_slots']:,} slots of scratch"
     )
     names = ("step", "row", "does", "waits for")
-    more = len(program) - limit
-    print_rows(title, names, rows, words=("does", "waits for"), more=more, see="--limit")
+    print_rows(title, names, rows, words=names[2:], more=facts["more"], see="--limit")
+
+
+def _row_number(program: Program, step: int) -> str:
+    """Which row of the algorithm it is; none for copies that were added."""
+    number = int(program.number[step])
+    return "" if number < 0 else str(number)

@@ -133,15 +133,16 @@ class Measured:
     def to_dict(self) -> dict[str, Any]:
         """The figures, for machines."""
         return {
-            "bytes": self.bytes,
+            "size_bytes": self.bytes,
             "counts": list(self.job.counts),
-            "type": self.job.dtype,
+            "dtype": self.job.dtype,
             "op": self.job.op,
+            "in_place": self.job.in_place,
             "planned_us": self.planned_us,
             "measured_us": self.median * 1e6,
-            "runs_us": [1e6 * one for one in self.seconds],
-            "algbw_gb_s": self.bandwidth / 1e9,
-            "busbw_gb_s": self.bus_bandwidth / 1e9,
+            "each": [{"took_us": 1e6 * one} for one in self.seconds],
+            "algbw_GBps": self.bandwidth / 1e9,
+            "busbw_GBps": self.bus_bandwidth / 1e9,
             "wrong": self.wrong,
         }
 

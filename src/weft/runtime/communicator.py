@@ -134,7 +134,7 @@ class Communicator:
         try:
             return cls(meeting, make(), timeout_s)
         except BaseException as error:
-            meeting.abort(f"rank {meeting.rank}: {error}")
+            meeting.abort(_known(error, meeting.rank))
             meeting.close()
             raise
 
@@ -180,9 +180,9 @@ class Communicator:
         if op not in buffers.OPS:
             raise unknown_name("op", op, buffers.OPS)
         self._check_usable()
-        plan = self._plan(algorithm, reproducible=reproducible)
-        call = plan.call(self.rank, send, recv, dtype, count)
         try:
+            plan = self._plan(algorithm, reproducible=reproducible)
+            call = plan.call(self.rank, send, recv, dtype, count)
             self._turn += 1
             key = self._agree(plan, call, op)
             fitted = plan.fitted(self.rank, call.counts, self._transport)
@@ -235,12 +235,13 @@ class Communicator:
             raise RunError("this communicator was closed, or a run on it failed; make a new one")
 
     def failed(self, error: BaseException) -> None:
-        """Nothing more can be run; tell the others why."""
+        """Say that this rank cannot go on; the others raise, and nothing more can be run."""
         if not self.usable:
             return
         self.usable = False
-        word = str(error) if isinstance(error, RunError) else f"rank {self.rank} failed: {error!r}"
-        self._rendezvous.abort(word)
+        known = _known(error, self.rank)
+        if not known.told:
+            self._rendezvous.abort(known)
 
     def _plan(self, algorithm: Plan, *, reproducible: bool) -> _Plan:
         key = id(algorithm), reproducible
@@ -296,7 +297,7 @@ class Communicator:
             self._transport.carry()
             if time.monotonic() > looked + _SLICE_S or state != _core.RunState.running:
                 looked = time.monotonic()
-                self._rendezvous.check()
+                self._look_around(execution, program)
             if state == _core.RunState.closed:
                 raise self._stopped(execution, program, LostError, "is gone")
             if state == _core.RunState.disagreeing:
@@ -307,19 +308,42 @@ class Communicator:
                 moved, deadline = execution.moved, time.monotonic() + self._timeout_s
             elif time.monotonic() > deadline:
                 why = f"moved nothing for {self._timeout_s:g} s"
-                raise self._stopped(execution, program, StalledError, why)
+                stalled = self._stopped(execution, program, StalledError, why)
+                raise self._rendezvous.settled(stalled)
+
+    def _look_around(self, execution: _core.Execution, program: Program) -> None:
+        """Raise if another rank is in trouble."""
+        try:
+            self._rendezvous.check()
+        except LostError as error:
+            if error.told or error.row >= 0:
+                raise
+            raise self._stopped(execution, program, LostError, "ended", error.peer) from None
 
     def _stopped(
-        self, execution: _core.Execution, program: Program, kind: type[RunError], why: str
+        self,
+        execution: _core.Execution,
+        program: Program,
+        kind: type[RunError],
+        why: str,
+        peer: int = -1,
     ) -> RunError:
         """An error that names the peer, the row and the chunk."""
         waiting = list(execution.waiting)
-        peer = execution.peer if execution.peer < 0 else execution.peer % self.size
+        peer = execution.peer if peer < 0 else peer
+        peer = peer if peer < 0 else peer % self.size
         mine = [row for row in waiting if peer < 0 or program.peer[row] == peer]
         receives = [row for row in mine if program.what[row] == What.RECEIVE]
-        row = next(iter([*receives, *mine, *waiting]), -1)
+        row = next(iter([*receives, *mine]), -1)
+        waits = [
+            (int(program.peer[at]), int(program.number[at]), int(program.chunk[at]))
+            for at in waiting
+        ]
         if row < 0:
-            return kind(f"rank {self.rank}: rank {peer} {why}", peer=peer)
+            behind = (
+                f" while rank {waits[0][0]} is waited for, at row {waits[0][1]}" if waits else ""
+            )
+            return kind(f"rank {self.rank}: rank {peer} {why}{behind}", peer=peer, waits=waits)
         peer = int(program.peer[row]) if peer < 0 else peer
         number, chunk = int(program.number[row]), int(program.chunk[row])
         what = "receive" if program.what[row] == What.RECEIVE else "send"
@@ -328,6 +352,7 @@ class Communicator:
             peer=peer,
             row=number,
             chunk=chunk,
+            waits=waits,
         )
 
     def _room(self, size: int) -> NDArray[np.uint8]:
@@ -442,6 +467,13 @@ class _Call:
             buffers.views(one, plan.lengths(self.rank, at, self.counts[at]))
             for at, one in enumerate(self.given)
         ]
+
+
+def _known(error: BaseException, rank: int) -> RunError:
+    """An error as the other ranks hear of it."""
+    if isinstance(error, RunError):
+        return error
+    return RunError(f"rank {rank} failed: {error or type(error).__name__}", peer=rank)
 
 
 def _agreed_counts(offers: list[_Offer]) -> list[int]:

@@ -129,12 +129,10 @@ class Program(Value):
         names = {What.SEND: "send", What.RECEIVE: "receive", What.LOCAL: "local"}
         return {
             "npu": self.npu,
-            "rows": len(self),
             "scratch_slots": int(self.slot.max(initial=-1)) + 1,
             "steps": [
                 {
                     "what": names[What(int(self.what[row]))],
-                    "row": int(self.number[row]),
                     "chunk": int(self.chunk[row]),
                     "peer": int(self.peer[row]),
                     "does": self.described(row),
@@ -142,6 +140,7 @@ class Program(Value):
                 }
                 for row in range(min(len(self), limit))
             ],
+            "more": max(len(self) - limit, 0),
         }
 
     def _place(self, kind: Int64, index: Int64, row: int) -> str:

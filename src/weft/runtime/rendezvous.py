@@ -17,7 +17,7 @@ import msgspec
 
 from weft.errors import InputError
 from weft.quoting import quoted
-from weft.runtime.errors import LostError, RunError, StalledError
+from weft.runtime.errors import DisagreementError, LostError, RunError, StalledError, heard
 
 _HEAD = struct.Struct("<BI")  # kind and length of a message
 _SAY, _ABORT, _BYE = range(3)
@@ -82,7 +82,7 @@ class _Line:
         while len(self._rest) >= _HEAD.size:
             kind, length = _HEAD.unpack_from(self._rest)
             if length > _MOST:
-                return b"a message among ranks makes no sense"
+                return b""
             end = _HEAD.size + length
             if len(self._rest) < end:
                 break
@@ -160,7 +160,7 @@ class Rendezvous:
             rank, size = msgspec.json.decode(self._hear(line, -1, deadline), type=tuple[int, int])
             if size != self.size or not 0 < rank < self.size or rank in self._lines:
                 word = f"rank {rank} of {size} came where ranks 1 to {self.size - 1} are expected"
-                line.send(_ABORT, word.encode(), 1.0)
+                line.send(_ABORT, DisagreementError(word).said(), 1.0)
                 raise InputError(word)
             self._lines[rank] = line
             return
@@ -184,8 +184,9 @@ class Rendezvous:
         deadline = time.monotonic() + self.timeout_s
         if self.rank > 0:
             self._tell(0, _SAY, said)
-            heard = self._hear(self._lines[0], 0, deadline)
-            return msgspec.msgpack.decode(heard, type=list[bytes])
+            # Rank 0 knows who is missing, and is given the time to say so.
+            answer = self._hear(self._lines[0], 0, deadline + 2 * self._grace_s)
+            return msgspec.msgpack.decode(answer, type=list[bytes])
         all_said = [said] + [b""] * (self.size - 1)
         for rank in range(1, self.size):
             all_said[rank] = self._hear(self._lines[rank], rank, deadline)
@@ -200,12 +201,71 @@ class Rendezvous:
             if not line.over:
                 self._take(line, rank)
 
-    def abort(self, reason: str) -> None:
-        """Tell all others that something went wrong; they raise."""
+    @property
+    def _grace_s(self) -> float:
+        """How long others may take to say what they know of a fault."""
+        return min(1.0, self.timeout_s / 2)
+
+    def abort(self, error: RunError) -> None:
+        """Tell all others what went wrong; they raise."""
+        self._tell_all(error, but=-1)
+
+    def _tell_all(self, error: RunError, but: int) -> None:
         for rank, line in self._lines.items():
-            del rank
-            with suppress(OSError):
-                line.send(_ABORT, reason.encode(), 1.0)
+            if rank != but and not line.over:
+                with suppress(OSError):
+                    line.send(_ABORT, error.said(), 1.0)
+        error.told = True
+
+    def settled(self, mine: RunError) -> RunError:
+        """Who is to blame that nothing moves: not a rank that says so itself.
+
+        Every rank that waits tells rank 0 for whom, and rank 0 tells all what it found.
+        """
+        if self.rank == 0:
+            return self._judged({0: mine})
+        self.abort(mine)
+        with suppress(StalledError):
+            try:
+                self._hear(self._lines[0], 0, time.monotonic() + 2 * self._grace_s)
+            except RunError as error:
+                if error.told:  # by rank 0
+                    return error
+        return _blamed(0, [mine])
+
+    def _judged(self, reports: dict[int, RunError]) -> RunError:
+        """Hear for a while who waits for whom, and tell all."""
+        deadline = time.monotonic() + self._grace_s
+        while (left := deadline - time.monotonic()) > 0 and len(reports) < self.size:
+            with selectors.DefaultSelector() as selector:
+                for rank, line in self._lines.items():
+                    if not line.over and rank not in reports:
+                        selector.register(line.socket, selectors.EVENT_READ, rank)
+                ready = selector.select(left)
+            for key, _ in ready:
+                try:
+                    said = self._lines[key.data].take()
+                except EOFError:
+                    reports[key.data] = LostError(f"rank {key.data} ended", peer=key.data)
+                    continue
+                if said is not None:
+                    reports[key.data] = heard(said)
+        known = [error for error in reports.values() if not isinstance(error, StalledError)]
+        found = known[0] if known else self._root_of(reports)
+        self._tell_all(found, but=-1)
+        return found
+
+    def _root_of(self, reports: dict[int, RunError]) -> RunError:
+        """Who waits for whom leads to a rank that says nothing, or around in a circle."""
+        answering = {self.rank, *reports}
+        first = next(iter(reports.values()))
+        for _ in reports:
+            if first.peer not in reports:
+                break
+            first = reports[first.peer]
+        asked = [wait[0] for error in reports.values() for wait in error.waits]
+        silent = [peer for peer in (first.peer, *asked) if peer not in answering and peer >= 0]
+        return _blamed(silent[0], [*reports.values()]) if silent else first
 
     def close(self) -> None:
         """Leave; others may go on with what they have."""
@@ -243,17 +303,27 @@ class Rendezvous:
 
     def _take(self, line: _Line, rank: int) -> None:
         try:
-            reason = line.take()
+            said = line.take()
         except EOFError:
             raise LostError(f"rank {rank} ended", peer=rank) from None
-        if reason is None:
+        if said is None:
             return
+        error = heard(said)
         if self.rank == 0:
-            for number, other in self._lines.items():
-                if number != rank:
-                    with suppress(OSError):
-                        other.send(_ABORT, reason, 1.0)
-        raise RunError(reason.decode(errors="replace"), peer=rank)
+            if isinstance(error, StalledError):
+                error = self._judged({rank: error})
+            else:
+                self._tell_all(error, but=rank)
+        raise error
+
+
+def _blamed(culprit: int, reports: list[RunError]) -> StalledError:
+    """An error that names the rank that says nothing, and what others waited for."""
+    waits = [wait for error in reports for wait in error.waits]
+    peer, row, chunk = next((w for w in waits if w[0] == culprit), (-1, -1, -1))
+    at = f", asked for row {row}, chunk {chunk}," if peer >= 0 else ""
+    words = f"rank {culprit}{at} does not answer; {reports[0]}"
+    return StalledError(words, peer=culprit, row=row, chunk=chunk)
 
 
 def _connected(address: str, deadline: float) -> socket.socket:
