@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.demands import DemandOptions
-from weft.cli.options import NetworkOptions, given
+from weft.cli.options import NetworkOptions, gathered, given, option
 from weft.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ class Where:
     rendezvous: str | None
     address: str
     addresses: str | None
-
-    @classmethod
-    def names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]
 
     @property
     def kind(self) -> str:
@@ -71,10 +67,10 @@ class Where:
 
         if self.kind != "mpi" and self.rank is None:
             return measured_locally(jobs, npus, self.kind, self.timeout, report)
-        with self._communicator() as communicator:
+        with self.communicator() as communicator:
             return measured_by(communicator, jobs, report)
 
-    def _communicator(self) -> Any:
+    def communicator(self) -> Any:
         from weft.runtime import Communicator, addresses_of
 
         if self.kind == "mpi":
@@ -89,6 +85,30 @@ class Where:
         if self.addresses is not None:
             how = addresses_of(self.addresses)
         return Communicator.tcp(*args, **how, timeout_s=self.timeout)
+
+
+where_options = gathered(
+    "where",
+    Where,
+    option(
+        "--transport shm|tcp|mpi",
+        "How ranks reach each other: memory that they share, TCP, or MPI (weft[mpi]), which it is "
+        "by default under mpiexec.",
+    ),
+    option("--timeout SECONDS", "For how long nothing may move.", default=30.0),
+    option("--rank R", "Be this rank of several hosts' ranks.", type=int, envvar="WEFT_RANK"),
+    option("--ranks N", "How many ranks there are, with --rank.", type=int, envvar="WEFT_RANKS"),
+    option(
+        "--rendezvous HOST:PORT", "Where rank 0 listens, with --rank.", envvar="WEFT_RENDEZVOUS"
+    ),
+    option("--address HOST", "Where others reach this rank, with --rank.", default="127.0.0.1"),
+    option(
+        "--addresses FILE",
+        "With --rank: the addresses between which connections go, as weft lab writes them.",
+        envvar="WEFT_ADDRESSES",
+    ),
+)
+"""Which rank of which this process is; the command gets it as `where`."""
 
 
 @dataclass(frozen=True)

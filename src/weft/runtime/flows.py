@@ -1,0 +1,178 @@
+"""How fast bytes flow between ranks, some pairs at a time, and how long a small message takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.algorithm import Algorithm, Transfers
+from weft.collective import Move, custom
+from weft.runtime.buffers import fit, is_at_home
+from weft.runtime.communicator import Communicator
+from weft.runtime.cutting import Cut
+from weft.runtime.program import Program, What
+
+Pair = tuple[int, int]  # from a rank to another
+Floats = NDArray[np.float64]
+
+_CLOCK = Path("/proc/sys/kernel/random/boot_id")
+_PIECES = 24  # of a flow; when each has come is noted
+_LEAST, _MOST = 24 << 8, 256 << 20  # bytes of a flow, and of all of a rank
+_GROWTH = 8  # from one try to the next, while nobody knows how fast it goes
+_LEAST_SLICE_S, _MOST_SLICE_S = 0.02, 0.5
+_TURNS = 12  # of a small message there and back, the first of which do not count
+_WARM = 3
+
+
+class Meter(Protocol):
+    """What measures: ranks, or what a test puts in their place."""
+
+    ranks: int
+
+    def expect(self, experiments: int) -> None:
+        """Share the time that is left among so many measurements."""
+
+    def rates(self, flows: tuple[Pair, ...]) -> Floats:
+        """Bytes per second of flows that run at once: a row for each time it was repeated."""
+
+    def delays(self, pairs: tuple[Pair, ...]) -> Floats:
+        """Seconds that a few bytes take from rank to rank, one way."""
+
+
+class RankMeter:
+    """Measures among the ranks of a communicator: all make the same calls, and hear the same.
+
+    Parameters
+    ----------
+    time_s
+        How long all measurements may take, roughly.
+    repeats
+        How often each is made, after it has been made until it was known how long it takes.
+    """
+
+    def __init__(self, communicator: Communicator, time_s: float, repeats: int) -> None:
+        self.ranks = communicator.size
+        self._communicator, self._repeats = communicator, repeats
+        self._end = time.monotonic() + time_s
+        self._slice_s = _LEAST_SLICE_S
+        self._known: dict[Pair, float] = {}
+        self._found: dict[tuple[Pair, ...], Floats] = {}
+
+    def expect(self, experiments: int) -> None:
+        left = self._communicator.exchange(msgspec.json.encode(self._end - time.monotonic()))[0]
+        each = msgspec.json.decode(left, type=float) / max(experiments, 1) / (self._repeats + 2)
+        self._slice_s = min(max(each, _LEAST_SLICE_S), _MOST_SLICE_S)
+
+    def rates(self, flows: tuple[Pair, ...]) -> Floats:
+        if flows not in self._found:
+            self._found[flows] = self._measured(flows)
+            for pair, rate in zip(flows, np.median(self._found[flows], axis=0), strict=True):
+                self._known.setdefault(pair, float(rate))
+        return self._found[flows]
+
+    def _measured(self, flows: tuple[Pair, ...]) -> Floats:
+        busiest = max(sum(rank in pair for pair in flows) for rank in range(self.ranks))
+        most = _MOST // max(busiest, 1)
+
+        def wanted(rates: Floats) -> Floats:
+            # All should end together; but a flow that had a bad start gets its chance.
+            sizes = np.maximum(rates, rates.max() / _GROWTH) * self._slice_s
+            return np.asarray(np.clip(sizes, _LEAST, most))
+
+        sizes = wanted(np.array([self._known.get(pair, 0.0) for pair in flows]) / _GROWTH)
+        while True:
+            rates = self._run(flows, sizes)
+            if (wanted(rates) <= _GROWTH * sizes).all():
+                break
+            sizes = np.minimum(wanted(rates), _GROWTH * sizes)
+        found = []
+        for _ in range(self._repeats):
+            rates = self._run(flows, wanted(rates))
+            found.append(rates)
+        return np.array(found)
+
+    def _run(self, flows: tuple[Pair, ...], sizes: Floats) -> Floats:
+        """Let so many bytes flow; the rates while all flow."""
+        pieces = np.maximum(sizes // _PIECES, 1).astype(np.int64)
+        turns = np.tile(np.arange(len(flows)), _PIECES)
+        ends = self._ends([flows[flow] for flow in turns], pieces[turns])
+        return rates_of(ends.reshape(_PIECES, -1).T, pieces)
+
+    def delays(self, pairs: tuple[Pair, ...]) -> Floats:
+        back_too = [*pairs, *((b, a) for a, b in pairs)]
+        ways = back_too * _TURNS
+        ends = self._ends(ways, np.full(len(ways), 4), len(pairs))
+        back = ends.reshape(_TURNS, 2, -1)[:, 1]  # on the first rank of each pair, by its clock
+        return np.asarray(np.median(np.diff(back[_WARM - 1 :], axis=0), axis=0) / 2)
+
+    def _ends(self, ways: Sequence[Pair], sizes: NDArray[np.int64], after: int = 0) -> Floats:
+        """Send a message each way at once; when each has come, in seconds of one clock.
+
+        With `after`, each is sent once the one so many places before it has come. Ranks on
+        several machines have several clocks: what a rank receives then begins at 0.
+        """
+        algorithm = _algorithm(ways, sizes, after, self.ranks)
+        communicator, rank = self._communicator, self._communicator.rank
+        count = algorithm.demands[0].size
+        room = fit(Cut(algorithm, [count]).sides(rank), 0, shares=is_at_home(algorithm))
+        given, taken = np.zeros(room.input, np.uint8), np.zeros(room.output, np.uint8)
+        communicator.barrier()
+        times = communicator.run(algorithm, given, taken, count=count, trace=True)
+        assert times is not None
+        mine = _received(times.program, times.end)
+        said = communicator.exchange(msgspec.json.encode([_CLOCK.read_text(), mine]))
+        heard = [msgspec.json.decode(text, type=tuple[str, dict[int, int]]) for text in said]
+        several = len({clock for clock, _ in heard}) > 1
+        ends = np.zeros(len(ways))
+        for _, came in heard:
+            first = min(came.values(), default=0) if several else 0
+            for way, at in came.items():
+                ends[way] = (at - first) / 1e9
+        return np.asarray(ends - ends.min())
+
+
+def rates_of(ends: Floats, pieces: NDArray[np.int64]) -> Floats:
+    """The rate of each flow while all flow, from when each of its pieces came, each of a size.
+
+    The first piece of a flow does not count: links may let a burst pass. If the flows hardly
+    ever flowed together, the rates are those from the first of all to the last of each.
+    """
+    begin, end = ends[:, 0].max(), np.full(len(ends), ends[:, -1].min())
+    whole = ends[:, 0].min(), ends[:, -1].max()
+    if end[0] - begin < (whole[1] - whole[0]) / 10:
+        begin, end = whole[0], ends[:, -1]
+    turns = np.arange(ends.shape[1])
+    passed = [
+        np.interp(till, row, turns) - np.interp(begin, row, turns)
+        for row, till in zip(ends, end, strict=True)
+    ]
+    return np.asarray(np.maximum(passed * pieces / np.maximum(end - begin, 1e-9), 1.0))
+
+
+def _algorithm(ways: Sequence[Pair], sizes: NDArray[np.int64], after: int, ranks: int) -> Algorithm:
+    moves = [Move(int(size), (src,), (dst,)) for (src, dst), size in zip(ways, sizes, strict=True)]
+    count = len(ways)
+    src, dst = (np.array(column, dtype=np.int32) for column in zip(*ways, strict=True))
+    waits = np.arange(count - after if after else 0, dtype=np.int64)
+    offsets = np.clip(np.arange(count + 1) - after, 0, len(waits)).astype(np.int64)
+    rows = Transfers(
+        np.arange(count, dtype=np.int32),
+        src,
+        dst,
+        np.zeros(count, dtype=np.bool_),
+        dep_offsets=offsets,
+        deps=waits,
+    )
+    return Algorithm((custom(range(ranks), moves),), rows)
+
+
+def _received(program: Program, ends: NDArray[np.int64]) -> dict[int, int]:
+    """When what this rank receives had come, by the number of its row."""
+    rows = np.flatnonzero(program.what == What.RECEIVE)
+    return dict(zip(program.number[rows].tolist(), ends[rows].tolist(), strict=True))
