@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -22,10 +23,13 @@ Pair = tuple[int, int]  # from a rank to another
 Floats = NDArray[np.float64]
 
 _CLOCK = Path("/proc/sys/kernel/random/boot_id")
-_PIECES = 24  # of a flow; when each has come is noted
-_LEAST, _MOST = 24 << 8, 256 << 20  # bytes of a flow, and of all of a rank
+_PIECES, _SKIPPED = 32, 4  # of a flow; when each has come is noted, but for the first
+_LEAST, _MOST = 32 << 8, 256 << 20  # bytes of a flow, and of all of a rank
 _GROWTH = 8  # from one try to the next, while nobody knows how fast it goes
-_LEAST_SLICE_S, _MOST_SLICE_S = 0.02, 0.5
+# A reader that wakes up late finds bytes that seem to have come at once: short flows seem fast.
+_LEAST_SLICE_S, _MOST_SLICE_S = 0.15, 0.5
+_LEAST_REPEATS = 3
+_TRIES = 2  # as long as so many repeats
 _TURNS = 12  # of a small message there and back, the first of which do not count
 _WARM = 3
 
@@ -35,8 +39,8 @@ class Meter(Protocol):
 
     ranks: int
 
-    def expect(self, experiments: int) -> None:
-        """Share the time that is left among so many measurements."""
+    def expect(self, experiments: int) -> bool:
+        """Share the time that is left among so many measurements; False if it is too little."""
 
     def rates(self, flows: tuple[Pair, ...]) -> Floats:
         """Bytes per second of flows that run at once: a row for each time it was repeated."""
@@ -51,23 +55,26 @@ class RankMeter:
     Parameters
     ----------
     time_s
-        How long all measurements may take, roughly.
+        How long all measurements may take, roughly; but there are at least so many.
     repeats
-        How often each is made, after it has been made until it was known how long it takes.
+        How often each is made at most, after it has been made until it was known how long it takes.
     """
 
     def __init__(self, communicator: Communicator, time_s: float, repeats: int) -> None:
         self.ranks = communicator.size
-        self._communicator, self._repeats = communicator, repeats
+        self._communicator, self._most_repeats, self.repeats = communicator, repeats, repeats
         self._end = time.monotonic() + time_s
         self._slice_s = _LEAST_SLICE_S
         self._known: dict[Pair, float] = {}
         self._found: dict[tuple[Pair, ...], Floats] = {}
 
-    def expect(self, experiments: int) -> None:
+    def expect(self, experiments: int) -> bool:
         left = self._communicator.exchange(msgspec.json.encode(self._end - time.monotonic()))[0]
-        each = msgspec.json.decode(left, type=float) / max(experiments, 1) / (self._repeats + 2)
-        self._slice_s = min(max(each, _LEAST_SLICE_S), _MOST_SLICE_S)
+        each = max(msgspec.json.decode(left, type=float), 0.0) / max(experiments, 1)
+        repeats = max(int(each / _LEAST_SLICE_S) - _TRIES, _LEAST_REPEATS)
+        self.repeats = min(repeats, self._most_repeats)
+        self._slice_s = min(max(each / (self.repeats + _TRIES), _LEAST_SLICE_S), _MOST_SLICE_S)
+        return each >= _LEAST_SLICE_S * (_LEAST_REPEATS + _TRIES)
 
     def rates(self, flows: tuple[Pair, ...]) -> Floats:
         if flows not in self._found:
@@ -92,7 +99,7 @@ class RankMeter:
                 break
             sizes = np.minimum(wanted(rates), _GROWTH * sizes)
         found = []
-        for _ in range(self._repeats):
+        for _ in range(self.repeats):
             rates = self._run(flows, wanted(rates))
             found.append(rates)
         return np.array(found)
@@ -140,19 +147,41 @@ class RankMeter:
 def rates_of(ends: Floats, pieces: NDArray[np.int64]) -> Floats:
     """The rate of each flow while all flow, from when each of its pieces came, each of a size.
 
-    The first piece of a flow does not count: links may let a burst pass. If the flows hardly
+    The first pieces of a flow do not count: links may let a burst pass. If the flows hardly
     ever flowed together, the rates are those from the first of all to the last of each.
     """
-    begin, end = ends[:, 0].max(), np.full(len(ends), ends[:, -1].min())
-    whole = ends[:, 0].min(), ends[:, -1].max()
-    if end[0] - begin < (whole[1] - whole[0]) / 10:
-        begin, end = whole[0], ends[:, -1]
+    ends = ends[:, _SKIPPED:]
+    begin, end = ends[:, 0].max(), ends[:, -1].min()
+    if end - begin < (ends[:, -1].max() - ends[:, 0].min()) / 3:
+        spans = ends[:, -1] - ends[:, 0].min()
+        return np.asarray((ends.shape[1] - 1) * pieces / np.maximum(spans, 1e-9))
+    inside = (ends >= begin) & (ends <= end)
+    flow, _ = np.nonzero(inside)
+    order = np.argsort(ends[inside], kind="stable")
+    passed = np.cumsum(pieces[flow][order])
     turns = np.arange(ends.shape[1])
-    passed = [
-        np.interp(till, row, turns) - np.interp(begin, row, turns)
-        for row, till in zip(ends, end, strict=True)
-    ]
-    return np.asarray(np.maximum(passed * pieces / np.maximum(end - begin, 1e-9), 1.0))
+    shares = np.array([np.interp(end, row, turns) - np.interp(begin, row, turns) for row in ends])
+    shares *= pieces / (shares @ pieces)
+    return np.asarray(shares / max(_slope(passed, ends[inside][order]), 1e-15))
+
+
+def _slope(passed: NDArray[np.int64], times: Floats) -> float:
+    """Seconds a byte: of the line below all points that comes nearest to them.
+
+    Bytes are seen late where a rank did not run when they came, never early.
+    """
+    hull: list[tuple[float, float]] = []
+    for x, y in zip(passed.tolist(), times.tolist(), strict=True):
+        while len(hull) > 1 and (hull[-1][0] - hull[-2][0]) * (y - hull[-2][1]) <= (
+            hull[-1][1] - hull[-2][1]
+        ) * (x - hull[-2][0]):
+            hull.pop()
+        hull.append((x, y))
+    middle = passed.mean()
+    (a, first), (b, last) = next(
+        (one, other) for one, other in pairwise(hull) if other[0] >= middle
+    )
+    return float((last - first) / (b - a))
 
 
 def _algorithm(ways: Sequence[Pair], sizes: NDArray[np.int64], after: int, ranks: int) -> Algorithm:

@@ -14,7 +14,8 @@ from weft.topology import Topology, parse_topology
 _ALIKE = 0.75  # of the sum of rates: less, and something is shared
 _GAP = 1.5  # between the rates in a box and those to others
 _PORT = 0.25  # how far a rate may be from what two ports let through
-_ONE_BY_ONE = 56  # pairs at most that are measured one after the other
+_NOISY = 0.1
+_LATER = 3  # measurements for each rank that follow
 
 Links = list[tuple[int, int]]
 
@@ -50,7 +51,7 @@ def structure_of(meter: Meter, ways: Ways) -> Structure:
         return Structure(_built(2, [(0, 1), (1, 0)]), "one link each way", [doubt])
     doubts = []
     pairs = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
-    if len(pairs) <= _ONE_BY_ONE:
+    if meter.expect(len(pairs) + _LATER * ranks):
         rounds = [[at] for at in range(len(pairs))]
     else:
         halves = [[at for at, (a, b) in enumerate(pairs) if (a < b) == up] for up in (True, False)]
@@ -58,19 +59,26 @@ def structure_of(meter: Meter, ways: Ways) -> Structure:
             [half[at] for at in r] for half in halves for r in apart([pairs[i] for i in half])
         ]
         doubts.append(
-            f"{len(pairs)} pairs were not measured one by one, but {ranks // 2} at once: where "
-            "these share links, rates are too low"
+            f"pairs were not measured one by one, but {ranks // 2} at once: where these share "
+            "links, rates are too low; --time says how long it may take"
         )
-    meter.expect(len(rounds) + 6 * ranks)
-    rate = np.zeros((ranks, ranks))
+    meter.expect(len(rounds) + _LATER * ranks)
+    rate, noise = np.zeros((ranks, ranks)), []
     for chosen in rounds:
-        found = np.median(meter.rates(tuple(pairs[at] for at in chosen)), axis=0)
-        for at, one in zip(chosen, found, strict=True):
-            rate[pairs[at]] = one
-    boxes = _boxes(rate)
+        samples = meter.rates(tuple(pairs[at] for at in chosen))
+        for at, own in zip(chosen, samples.T, strict=True):
+            rate[pairs[at]] = np.median(own)
+            noise.append(float(np.std(own) / np.median(own)))
+    unsure = float(np.median(noise))
+    if unsure > _NOISY:
+        doubts.append(
+            f"rates of the same pair differ by {unsure:.0%}: others use these machines, or there "
+            "are more ranks than cores"
+        )
+    boxes = _boxes(rate, _GAP * (1 + 2 * unsure))
     if boxes:
         return _behind_nics(meter, rate, boxes, doubts)
-    if not _fits_ports(rate):
+    if not _fits_ports(rate, max(_PORT, 2 * unsure)):
         doubts.append(
             "rates of pairs are not those of ports, nor of boxes; each pair is written as a link "
             "of its own: give --topology if you know better"
@@ -115,20 +123,20 @@ def _through_two(ranks: int) -> Links:
     return [*up, (ranks, ranks + 1), *((ranks + 1, rank) for rank in range(ranks))]
 
 
-def _fits_ports(rate: Floats) -> bool:
+def _fits_ports(rate: Floats, tolerance: float) -> bool:
     """Whether each rate is that of the slower of two ports, but for one in twenty."""
     ports = np.minimum.outer(rate.max(axis=1), rate.max(axis=0))
     off = np.abs(rate / ports - 1)[~np.eye(len(rate), dtype=bool)]
-    return bool((off > _PORT).mean() <= 0.05)
+    return bool((off > tolerance).mean() <= 0.05)
 
 
-def _boxes(rate: Floats) -> list[list[int]]:
+def _boxes(rate: Floats, gap: float) -> list[list[int]]:
     """Ranks that reach each other faster than all others; none if there are no such."""
     ranks = len(rate)
     slower = np.minimum(rate, rate.T)
     rates = np.sort(slower[np.triu_indices(ranks, 1)])
     at = int(np.argmax(rates[1:] / rates[:-1]))
-    if rates[at + 1] < _GAP * rates[at]:
+    if rates[at + 1] < gap * rates[at]:
         return []
     fast = (slower >= rates[at + 1]) | np.eye(ranks, dtype=bool)
     boxes = sorted({tuple(np.flatnonzero(row).tolist()) for row in fast})
