@@ -21,9 +21,11 @@ from weft.runtime.program import Program, What
 
 Pair = tuple[int, int]  # from a rank to another
 Floats = NDArray[np.float64]
+_Came = tuple[Floats, NDArray[np.int64]]  # when each piece of each flow had come; their sizes
 
 _CLOCK = Path("/proc/sys/kernel/random/boot_id")
-_PIECES, _SKIPPED = 32, 4  # of a flow; when each has come is noted, but for the first
+_PIECES = 32  # of a flow; when each has come is noted
+_SKIPPED = 1 / 8
 _LEAST, _MOST = 32 << 8, 256 << 20  # bytes of a flow, and of all of a rank
 _GROWTH = 8  # from one try to the next, while nobody knows how fast it goes
 # A reader that wakes up late finds bytes that seem to have come at once: short flows seem fast.
@@ -42,8 +44,11 @@ class Meter(Protocol):
     def expect(self, experiments: int) -> bool:
         """Share the time that is left among so many measurements; False if it is too little."""
 
-    def rates(self, flows: tuple[Pair, ...]) -> Floats:
-        """Bytes per second of flows that run at once: a row for each time it was repeated."""
+    def rates(self, flows: Sequence[Pair], weights: Floats | None = None) -> Floats:
+        """Bytes per second of flows that run at once: a row for each time it was repeated.
+
+        Of each flow; or for each row of weights of what passes when flows count so much.
+        """
 
     def delays(self, pairs: tuple[Pair, ...]) -> Floats:
         """Seconds that a few bytes take from rank to rank, one way."""
@@ -66,7 +71,7 @@ class RankMeter:
         self._end = time.monotonic() + time_s
         self._slice_s = _LEAST_SLICE_S
         self._known: dict[Pair, float] = {}
-        self._found: dict[tuple[Pair, ...], Floats] = {}
+        self._found: dict[tuple[Pair, ...], list[_Came]] = {}
 
     def expect(self, experiments: int) -> bool:
         left = self._communicator.exchange(msgspec.json.encode(self._end - time.monotonic()))[0]
@@ -76,14 +81,20 @@ class RankMeter:
         self._slice_s = min(max(each / (self.repeats + _TRIES), _LEAST_SLICE_S), _MOST_SLICE_S)
         return each >= _LEAST_SLICE_S * (_LEAST_REPEATS + _TRIES)
 
-    def rates(self, flows: tuple[Pair, ...]) -> Floats:
-        if flows not in self._found:
-            self._found[flows] = self._measured(flows)
-            for pair, rate in zip(flows, np.median(self._found[flows], axis=0), strict=True):
-                self._known.setdefault(pair, float(rate))
-        return self._found[flows]
+    def rates(self, flows: Sequence[Pair], weights: Floats | None = None) -> Floats:
+        key = tuple(flows)
+        if key not in self._found:
+            self._found[key] = self._measured(key)
+        sets = np.eye(len(key)) if weights is None else weights
+        found = np.array(
+            [[rate_of(ends, pieces, one) for one in sets] for ends, pieces in self._found[key]]
+        )
+        if weights is None:
+            for pair, rate in zip(key, np.median(found, axis=0).tolist(), strict=True):
+                self._known.setdefault(pair, rate)
+        return found
 
-    def _measured(self, flows: tuple[Pair, ...]) -> Floats:
+    def _measured(self, flows: tuple[Pair, ...]) -> list[_Came]:
         busiest = max(sum(rank in pair for pair in flows) for rank in range(self.ranks))
         most = _MOST // max(busiest, 1)
 
@@ -94,22 +105,22 @@ class RankMeter:
 
         sizes = wanted(np.array([self._known.get(pair, 0.0) for pair in flows]) / _GROWTH)
         while True:
-            rates = self._run(flows, sizes)
+            rates = _speeds(*self._run(flows, sizes))
             if (wanted(rates) <= _GROWTH * sizes).all():
                 break
             sizes = np.minimum(wanted(rates), _GROWTH * sizes)
-        found = []
+        found: list[_Came] = []
         for _ in range(self.repeats):
-            rates = self._run(flows, wanted(rates))
-            found.append(rates)
-        return np.array(found)
+            found.append(self._run(flows, wanted(rates)))
+            rates = _speeds(*found[-1])
+        return found
 
-    def _run(self, flows: tuple[Pair, ...], sizes: Floats) -> Floats:
-        """Let so many bytes flow; the rates while all flow."""
+    def _run(self, flows: tuple[Pair, ...], sizes: Floats) -> _Came:
+        """Let so many bytes flow in pieces."""
         pieces = np.maximum(sizes // _PIECES, 1).astype(np.int64)
         turns = np.tile(np.arange(len(flows)), _PIECES)
         ends = self._ends([flows[flow] for flow in turns], pieces[turns])
-        return rates_of(ends.reshape(_PIECES, -1).T, pieces)
+        return ends.reshape(_PIECES, -1).T, pieces
 
     def delays(self, pairs: tuple[Pair, ...]) -> Floats:
         back_too = [*pairs, *((b, a) for a, b in pairs)]
@@ -144,28 +155,26 @@ class RankMeter:
         return np.asarray(ends - ends.min())
 
 
-def rates_of(ends: Floats, pieces: NDArray[np.int64]) -> Floats:
-    """The rate of each flow while all flow, from when each of its pieces came, each of a size.
+def rate_of(ends: Floats, pieces: NDArray[np.int64], weights: Floats) -> float:
+    """What passes per second when flows count so much, from when the pieces of each had come.
 
-    The first pieces of a flow do not count: links may let a burst pass. If the flows hardly
-    ever flowed together, the rates are those from the first of all to the last of each.
+    What comes first does not count: links may let a burst pass.
     """
-    ends = ends[:, _SKIPPED:]
-    begin, end = ends[:, 0].max(), ends[:, -1].min()
-    if end - begin < (ends[:, -1].max() - ends[:, 0].min()) / 3:
-        spans = ends[:, -1] - ends[:, 0].min()
-        return np.asarray((ends.shape[1] - 1) * pieces / np.maximum(spans, 1e-9))
-    inside = (ends >= begin) & (ends <= end)
-    flow, _ = np.nonzero(inside)
-    order = np.argsort(ends[inside], kind="stable")
-    passed = np.cumsum(pieces[flow][order])
-    turns = np.arange(ends.shape[1])
-    shares = np.array([np.interp(end, row, turns) - np.interp(begin, row, turns) for row in ends])
-    shares *= pieces / (shares @ pieces)
-    return np.asarray(shares / max(_slope(passed, ends[inside][order]), 1e-15))
+    used = weights > 0
+    times = ends[used].reshape(-1)
+    order = np.argsort(times, kind="stable")
+    passed = np.cumsum(np.repeat(weights[used] * pieces[used], ends.shape[1])[order])
+    first = int(len(order) * _SKIPPED)
+    return 1 / max(_slope(passed[first:], times[order][first:]), 1e-15)
 
 
-def _slope(passed: NDArray[np.int64], times: Floats) -> float:
+def _speeds(ends: Floats, pieces: NDArray[np.int64]) -> Floats:
+    """How fast each flow was from the first piece of all to its last."""
+    spans = np.maximum(ends[:, -1] - ends.min(), 1e-9)
+    return np.asarray((_PIECES - 1) * pieces / spans)
+
+
+def _slope(passed: Floats, times: Floats) -> float:
     """Seconds a byte: of the line below all points that comes nearest to them.
 
     Bytes are seen late where a rank did not run when they came, never early.

@@ -236,10 +236,9 @@ class _Fit:
                     break
         return tuple(sorted(chosen))
 
-    def rates(self, flows: Sequence[int]) -> Floats:
-        return self.meter.rates(
-            tuple((int(self.rank[a]), int(self.rank[b])) for a, b in self.named(flows))
-        )
+    def rates(self, flows: Sequence[int], weights: Floats | None = None) -> Floats:
+        ends = [(int(self.rank[a]), int(self.rank[b])) for a, b in self.named(flows)]
+        return self.meter.rates(ends, weights)
 
     def named(self, flows: Sequence[int]) -> list[Pair]:
         return [self.pairs[at] for at in flows]
@@ -254,17 +253,17 @@ class _Fit:
         self.meter.expect(len(rounds) + 1 + bool(self.net.switches))
         report.begin(len(rounds))
         for sets in rounds:
-            samples = self.rates([at for flows in sets for at in flows])
-            first = 0
-            for flows in sets:
-                own = samples[:, first : first + len(flows)]
-                first += len(flows)
-                for link in links[flows]:
-                    self._take(link, own @ self.crossing[list(flows), link])
+            flows = [at for some in sets for at in some]
+            crossed = [(link, some) for some in sets for link in links[some]]
+            weights = np.array(
+                [self.crossing[flows, link] * np.isin(flows, some) for link, some in crossed]
+            )
+            for (link, _), rates in zip(crossed, self.rates(flows, weights).T, strict=True):
+                self._take(link, rates)
             report.advance()
-        for flows, own_links in links.items():
+        for some, own_links in links.items():
             for link in own_links:
-                self.at_least[link] = self._held_up(flows, link)
+                self.at_least[link] = self._held_up(some, link)
 
     def _take(self, link: int, rates: Floats) -> None:
         self.rate[link] = np.median(rates)
@@ -314,7 +313,7 @@ class _Fit:
             together = self.rates(everything)
             expected = self._through(everything, self.rate)
             found = np.median(together, axis=0)
-            self._note("all links", found, expected)
+            self.checks.append(("all links", float(found.sum()), float(expected.sum())))
             if (slow := found < _ALIKE * expected).any():
                 self._say_shared(slow)
                 for link in range(self.net.links):
@@ -325,9 +324,10 @@ class _Fit:
         for shift in sorted({1, n // 2}):
             around = [(self.members[k], self.members[(k + shift) % n]) for k in range(n)]
             flows = [place[pair] for pair in around if pair in place]
-            carried = np.median(self.rates(flows), axis=0)
+            carried = float(np.median(self.rates(flows, np.ones((1, len(flows))))))
             expected = self._through(flows, self.rate)
-            self._note(f"each rank to the one {shift} on", carried, expected)
+            words = f"each rank to the one {shift} on"
+            self.checks.append((words, carried, float(expected.sum())))
         _, least, most = min(self.checks, key=lambda one: one[1] / one[2])
         self.short = least < _ALIKE * most
         if self.short:
@@ -336,9 +336,6 @@ class _Fit:
                 f"{format_bandwidth(round(most))} are expected: something is shared that this "
                 "structure does not have"
             )
-
-    def _note(self, words: str, found: Floats, expected: Floats) -> None:
-        self.checks.append((words, float(found.sum()), float(expected.sum())))
 
     def _say_shared(self, slow: NDArray[np.bool_]) -> None:
         names = [f"{a} > {b}" for (a, b), one in zip(self.pairs, slow, strict=True) if one]

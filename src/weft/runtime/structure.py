@@ -153,7 +153,7 @@ def _own_links(meter: Meter, rate: Floats, among: Sequence[int]) -> bool:
     shares = []
     for rank in among:
         flows = tuple((rank, other) for other in among if other != rank)
-        together = float(np.median(meter.rates(flows).sum(axis=1)))
+        together = float(np.median(meter.rates(flows, np.ones((1, len(flows))))))
         shares.append(together / sum(rate[pair] for pair in flows))
     return bool(np.median(shares) >= _ALIKE)
 
@@ -197,6 +197,6 @@ def _own_nics(meter: Meter, rate: Floats, boxes: list[list[int]]) -> bool:
     for box in boxes:
         others = [rank for rank in range(len(rate)) if rank not in box]
         flows = tuple((rank, others[k % len(others)]) for k, rank in enumerate(box))
-        together = float(np.median(meter.rates(flows).sum(axis=1)))
+        together = float(np.median(meter.rates(flows, np.ones((1, len(flows))))))
         shares.append(together / sum(rate[pair] for pair in flows))
     return bool(np.median(shares) >= _ALIKE)
