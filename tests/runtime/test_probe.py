@@ -221,6 +221,27 @@ def test_links_that_nothing_crosses_are_kept() -> None:
     assert "0 > 1" in found.doubts[0]
 
 
+def test_links_that_share_something() -> None:
+    """A ring whose ranks send no faster to two neighbours than to one."""
+    ring = network(4, [(a, (a + step) % 4, 10**9) for a in range(4) for step in (1, 3)])
+    truth = Told(_behind_ports(4))
+    truth.routes = {(a, b): (a, 4 + b) for a in range(4) for b in range(4) if a != b}
+    found = probed(truth, ring, ways_of(ring), Tracker())
+    assert np.abs(found.topology.bandwidth / 5e8 - 1).max() <= 0.05
+    assert "slower when all links are busy" in found.doubts[0]
+
+
+def _behind_ports(ranks: int) -> Topology:
+    links = [(a, ranks, 10**9) for a in range(ranks)] + [(ranks, a, 10**9) for a in range(ranks)]
+    return network(ranks, links, 1)
+
+
+def test_nothing_to_measure() -> None:
+    net = Topology.from_links("apart", 2, [0], [2], "1GB/s", "0", switches=1)
+    with pytest.raises(InputError, match="joins no two"):
+        probed(Told(network(2, [(0, 1, 1), (1, 0, 1)])), net, {}, Tracker())
+
+
 def test_rates_are_those_of_bytes_seen_late() -> None:
     """A reader that sleeps sees bytes late; a burst at the start is no rate."""
     ends = np.arange(1, 33) * 0.01

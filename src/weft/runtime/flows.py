@@ -67,7 +67,7 @@ class RankMeter:
 
     def __init__(self, communicator: Communicator, time_s: float, repeats: int) -> None:
         self.ranks = communicator.size
-        self._communicator, self._most_repeats, self.repeats = communicator, repeats, repeats
+        self._communicator, self._most_repeats, self._repeats = communicator, repeats, repeats
         self._end = time.monotonic() + time_s
         self._slice_s = _LEAST_SLICE_S
         self._known: dict[Pair, float] = {}
@@ -77,8 +77,8 @@ class RankMeter:
         left = self._communicator.exchange(msgspec.json.encode(self._end - time.monotonic()))[0]
         each = max(msgspec.json.decode(left, type=float), 0.0) / max(experiments, 1)
         repeats = max(int(each / _LEAST_SLICE_S) - _TRIES, _LEAST_REPEATS)
-        self.repeats = min(repeats, self._most_repeats)
-        self._slice_s = min(max(each / (self.repeats + _TRIES), _LEAST_SLICE_S), _MOST_SLICE_S)
+        self._repeats = min(repeats, self._most_repeats)
+        self._slice_s = min(max(each / (self._repeats + _TRIES), _LEAST_SLICE_S), _MOST_SLICE_S)
         return each >= _LEAST_SLICE_S * (_LEAST_REPEATS + _TRIES)
 
     def rates(self, flows: Sequence[Pair], weights: Floats | None = None) -> Floats:
@@ -110,7 +110,7 @@ class RankMeter:
                 break
             sizes = np.minimum(wanted(rates), _GROWTH * sizes)
         found: list[_Came] = []
-        for _ in range(self.repeats):
+        for _ in range(self._repeats):
             found.append(self._run(flows, wanted(rates)))
             rates = _speeds(*found[-1])
         return found

@@ -145,7 +145,8 @@ def probe(communicator: Communicator, wanted: Wanted, report: Tracker | None = N
     meter = RankMeter(communicator, wanted.time_s, wanted.repeats)
     found = probed(meter, given, ways, report or Tracker(), wanted.scale)
     how = f"probed over {communicator.transport}, median of {wanted.repeats}"
-    labels = _labels(found, dict(zip(npus, (one.host for one in heard), strict=True)), how)
+    hosts = dict(zip(npus, (one.host for one in heard), strict=True))
+    labels = _labels(found, hosts, how, None if given is None else given.labels)
     return replace(found, topology=replace(found.topology, labels=labels))
 
 
@@ -157,14 +158,16 @@ class _Rank(msgspec.Struct):
     ways: dict[int, list[Steps]]
 
 
-def _labels(found: Probed, hosts: Mapping[int, str], how: str) -> Labels:
-    """Where the figures in a file come from."""
-    net = found.topology
+def _labels(found: Probed, hosts: Mapping[int, str], how: str, given: Labels | None) -> Labels:
+    """Where the figures in a file come from; what nodes are called stays."""
+    net, notes = found.topology, (f"{how}: {found.structure}", *found.doubts)
+    if given is not None:
+        return replace(given, notes=notes)
     return Labels(
         tuple(net.node_name(node) for node in range(net.nodes)),
         tuple("npu" if node < net.npus else "switch" for node in range(net.nodes)),
         tuple(hosts.get(node, "") for node in range(net.nodes)),
-        (f"{how}: {found.structure}", *found.doubts),
+        notes,
     )
 
 
@@ -215,6 +218,8 @@ class _Fit:
         self.doubts = list(self.structure.doubts)
         self.members = net.members.tolist()
         self.pairs, self.crossing = crossings(net, self.ways)
+        if not self.pairs:
+            raise InputError(f"{net.title} joins no two NPUs, so there is nothing to measure")
         self.rank = net.ranks
         self.rate, self.spread = np.zeros(net.links), np.full(net.links, np.nan)
         self.at_least = np.zeros(net.links, dtype=np.bool_)
@@ -316,7 +321,7 @@ class _Fit:
             self.checks.append(("all links", float(found.sum()), float(expected.sum())))
             if (slow := found < _ALIKE * expected).any():
                 self._say_shared(slow)
-                for link in range(self.net.links):
+                for link in np.flatnonzero(~np.isnan(self.spread)).tolist():
                     self._take(link, together @ self.crossing[:, link])
             return
         place = {pair: at for at, pair in enumerate(self.pairs)}
@@ -324,10 +329,14 @@ class _Fit:
         for shift in sorted({1, n // 2}):
             around = [(self.members[k], self.members[(k + shift) % n]) for k in range(n)]
             flows = [place[pair] for pair in around if pair in place]
+            if not flows:
+                continue
             carried = float(np.median(self.rates(flows, np.ones((1, len(flows))))))
             expected = self._through(flows, self.rate)
             words = f"each rank to the one {shift} on"
             self.checks.append((words, carried, float(expected.sum())))
+        if not self.checks:
+            return
         _, least, most = min(self.checks, key=lambda one: one[1] / one[2])
         self.short = least < _ALIKE * most
         if self.short:
