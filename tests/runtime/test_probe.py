@@ -1,4 +1,4 @@
-"""What `weft.runtime.probe` concludes from measurements: made up with noise, and of real ranks."""
+"""What `weft.runtime.probing` concludes from measurements: made up with noise, and of real ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.errors import InputError
 from weft.progress import Tracker
 from weft.runtime import Wanted, local, probe
 from weft.runtime.flows import Floats, Pair, rate_of
-from weft.runtime.probe import Probed, probed
+from weft.runtime.probing import Probed, probed
 from weft.topology import Topology, parse_topology
 
 Route = tuple[int, ...]

@@ -96,10 +96,13 @@ def _found(where: Where, wanted: Wanted, output: str | None, report: Tracker) ->
         return found
     where.check()
     with where.communicator() as communicator:
-        _by_rank_0(communicator, check)
-        found = probe_ranks(communicator, wanted, report)
-        _by_rank_0(communicator, lambda: write(found))
-        return found if communicator.rank == 0 else None
+        wrong = _by_rank_0(communicator, check)
+        if not wrong:
+            found = probe_ranks(communicator, wanted, report)
+            wrong = _by_rank_0(communicator, lambda: write(found))
+    if wrong:
+        raise InputError(wrong)
+    return found if communicator.rank == 0 else None
 
 
 def _found_locally(where: Where, wanted: Wanted, report: Tracker) -> Probed:
@@ -119,17 +122,15 @@ def _found_locally(where: Where, wanted: Wanted, report: Tracker) -> Probed:
         return found
 
 
-def _by_rank_0(communicator: Communicator, work: Callable[[], None]) -> None:
-    """Let rank 0 do it; if that fails, all fail alike."""
+def _by_rank_0(communicator: Communicator, work: Callable[[], None]) -> str:
+    """Let rank 0 do it; all hear what went wrong, and leave the communicator before they say it."""
     said = ""
     if communicator.rank == 0:
         try:
             work()
         except WeftError as error:
             said = str(error)
-    heard = communicator.exchange(said.encode())[0].decode()
-    if heard:
-        raise InputError(heard)
+    return communicator.exchange(said.encode())[0].decode()
 
 
 def _print(found: Probed, output: str | None) -> None:

@@ -8,7 +8,7 @@ from weft.runtime.addresses import addresses_of
 from weft.runtime.communicator import Communicator, Times
 from weft.runtime.errors import DisagreementError, LostError, RunError, StalledError
 from weft.runtime.launch import Ranks, local
-from weft.runtime.probe import Probed, Wanted, probe
+from weft.runtime.probing import Probed, Wanted, probe
 from weft.runtime.program import Program, Programs
 from weft.runtime.transports import Route
 
