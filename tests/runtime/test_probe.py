@@ -1,4 +1,4 @@
-"""What `weft.runtime.probing` concludes from measurements: made up with noise, and of real ranks."""
+"""What `weft.runtime.probing` concludes from measurements: made up with noise, and of ranks."""
 
 from __future__ import annotations
 
