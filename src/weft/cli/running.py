@@ -52,14 +52,18 @@ class Where:
         """Raise if what is said does not go together."""
         if not self.timeout > 0:
             raise InputError(f"--timeout is {self.timeout:g}; expected more than 0 seconds")
+        if self.kind == "mpi":  # a lab tells everybody a rendezvous
+            if self.rank is not None or self.ranks is not None:
+                raise InputError(
+                    "--rank is for TCP and shared memory; mpiexec numbers ranks itself"
+                )
+            return
         together = {"--rank": self.rank, "--ranks": self.ranks, "--rendezvous": self.rendezvous}
         missing = [flag for flag, value in together.items() if value is None]
         if 0 < len(missing) < len(together):
             raise InputError(
                 f"--rank, --ranks and --rendezvous go together; {missing[0]} is missing"
             )
-        if self.kind == "mpi" and not missing:
-            raise InputError("--rank is for TCP and shared memory; mpiexec numbers ranks itself")
 
     def measure(self, jobs: list[Job], npus: int, report: Tracker) -> list[Measured]:
         """Run all jobs; nothing where another rank has the results."""
