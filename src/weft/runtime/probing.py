@@ -341,9 +341,9 @@ class _Fit:
         self.short = least < _ALIKE * most
         if self.short:
             self.doubts.append(
-                f"one flow from each rank carries {format_bandwidth(round(least))} in all, "
-                f"{format_bandwidth(round(most))} are expected: something is shared that this "
-                "structure does not have"
+                f"one flow from each rank carries {format_bandwidth(least / self.scale)} in all, "
+                f"{format_bandwidth(most / self.scale)} are expected: something is shared that "
+                "this structure does not have"
             )
 
     def _say_shared(self, slow: NDArray[np.bool_]) -> None:
@@ -383,8 +383,9 @@ class _Fit:
             whole=None,
             labels=None,
         )
+        checks = [(words, one / self.scale, two / self.scale) for words, one, two in self.checks]
         words = self.structure.words
-        return Probed(topology, words, self.spread, self.at_least, self.checks, self.doubts)
+        return Probed(topology, words, self.spread, self.at_least, checks, self.doubts)
 
 
 def _rounded(value: float) -> int:
