@@ -31,7 +31,7 @@ _GROWTH = 8  # from one try to the next, while nobody knows how fast it goes
 # A reader that wakes up late finds bytes that seem to have come at once: short flows seem fast.
 _LEAST_SLICE_S, _MOST_SLICE_S = 0.15, 0.5
 _LEAST_REPEATS = 3
-_STEPS, _DOUBLINGS = 8, 4  # times at which a flow must have come, or it is made longer
+_STEPS, _LONGEST = 8, 16  # times at which a flow must have come, or it is made longer
 _TRIES = 2  # as long as so many repeats
 _TURNS = 12  # of a small message there and back, the first of which do not count
 _WARM = 3
@@ -99,23 +99,21 @@ class RankMeter:
         busiest = max(sum(rank in pair for pair in flows) for rank in range(self.ranks))
         most = _MOST // max(busiest, 1)
 
-        least = np.full(len(flows), float(_LEAST))
+        longer = 1
 
         def wanted(rates: Floats) -> Floats:
             # All should end together; but a flow that had a bad start gets its chance.
-            sizes = np.maximum(rates, rates.max() / _GROWTH) * self._slice_s
-            return np.asarray(np.clip(sizes, least, most))
+            sizes = np.maximum(rates, rates.max() / _GROWTH) * self._slice_s * longer
+            return np.asarray(np.clip(sizes, _LEAST, most))
 
         sizes = wanted(np.array([self._known.get(pair, 0.0) for pair in flows]) / _GROWTH)
-        doublings = 0
         while True:
             came = self._run(flows, sizes)
             rates = _speeds(*came)
             if (wanted(rates) > _GROWTH * sizes).any():
                 sizes = np.minimum(wanted(rates), _GROWTH * sizes)
-            elif doublings < _DOUBLINGS and (lumps := self._in_lumps(came[0])).any():
-                doublings += 1
-                least[lumps] = 2 * np.maximum(sizes, wanted(rates))[lumps]
+            elif longer < _LONGEST and self._in_lumps(came[0]):
+                longer *= 2
                 sizes = wanted(rates)
             else:
                 break
@@ -125,10 +123,10 @@ class RankMeter:
             rates = _speeds(*found[-1])
         return found
 
-    def _in_lumps(self, ends: Floats) -> NDArray[np.bool_]:
-        """Which flows came in a few large messages, whose times say little."""
+    def _in_lumps(self, ends: Floats) -> bool:
+        """Whether a flow came in a few large messages, whose times say little."""
         steps = (np.diff(ends, axis=1) > self._slice_s / 200).sum(axis=1)
-        return np.asarray(steps < _STEPS)
+        return bool(steps.min() < _STEPS)
 
     def _run(self, flows: tuple[Pair, ...], sizes: Floats) -> _Came:
         """Let so many bytes flow in pieces."""
