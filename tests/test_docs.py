@@ -64,6 +64,7 @@ def run_python(args: list[str], folder: Path) -> str:
         "msccl.md",
         "mscclpp.md",
         "notebooks.md",
+        "probe.md",
         "running.md",
         "simulation.md",
         "workloads.md",

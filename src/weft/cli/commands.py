@@ -13,7 +13,7 @@ from weft.quoting import sentence
 
 COMMANDS = (
     *("synth", "compare", "verify", "show", "simulate", "convert", "topo", "export", "workload"),
-    *("lower", "run", "lab"),
+    *("lower", "run", "probe", "lab"),
 )
 
 

@@ -16,6 +16,7 @@ from weft.cli.options import (
     topology_argument,
 )
 from weft.cli.printing import json_option, say_json, say_verdict
+from weft.cli.running import Where, where_options
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,11 +27,7 @@ if TYPE_CHECKING:
 @topology_argument("ALGO|TOPOLOGY")
 @run_options
 @option("--from FORMAT", "The format of ALGO, instead of finding out.", name="kind")
-@option(
-    "--transport shm|tcp|mpi",
-    "How ranks reach each other: memory that they share, TCP, or MPI (weft[mpi]), which it is "
-    "by default under mpiexec.",
-)
+@where_options
 @option(
     "--dtype TYPE", "Of the elements: f16, bf16, f32, f64, i8 to i64, u8 to u64.", default="f32"
 )
@@ -39,16 +36,6 @@ if TYPE_CHECKING:
 @option("--warmups N", "Runs before those.", default=1)
 @option("--in-place", "One buffer is input and output.", is_flag=True)
 @option("--reproducible", "Add in the plan's order, for the same last bits.", is_flag=True)
-@option("--timeout SECONDS", "For how long nothing may move.", default=30.0)
-@option("--rank R", "Be this rank of several hosts' ranks.", type=int, envvar="WEFT_RANK")
-@option("--ranks N", "How many ranks there are, with --rank.", type=int, envvar="WEFT_RANKS")
-@option("--rendezvous HOST:PORT", "Where rank 0 listens, with --rank.", envvar="WEFT_RENDEZVOUS")
-@option("--address HOST", "Where others reach this rank, with --rank.", default="127.0.0.1")
-@option(
-    "--addresses FILE",
-    "With --rank: the addresses between which connections go, as weft lab writes them.",
-    envvar="WEFT_ADDRESSES",
-)
 @option(
     "--scale FACTOR",
     "Links have so much of the bandwidth planned with, and plans take so much longer: weft lab.",
@@ -62,6 +49,7 @@ if TYPE_CHECKING:
 def run(
     network: NetworkOptions,
     demands: DemandOptions,
+    where: Where,
     kind: str | None,
     trace: str | None,
     as_json: bool,
@@ -85,14 +73,13 @@ def run(
     """  # noqa: D301 - click reads the control character
     from weft.cli import progress
     from weft.cli.run_table import print_measured
-    from weft.cli.running import Sources, Where
+    from weft.cli.running import Sources
     from weft.judge import WrongAlgorithmError
     from weft.runtime import RunError
 
     target = None if trace is None else _checked(trace)
     search = {name: how.pop(name) for name in _SEARCH}
     sources = Sources(network, demands, kind, search)
-    where = Where(**{name: how.pop(name) for name in Where.names()})
     try:
         measured = progress.run(
             "reading", lambda report: sources.measured(where, how, report, traced=bool(target))
@@ -103,7 +90,7 @@ def run(
         say_verdict(sources.title, error.verdict, as_json=as_json)
         raise click.exceptions.Exit(1) from None
     except RunError as error:
-        raise _failed(error) from None
+        raise failed(error) from None
     if not measured:
         return  # another rank prints
     if target is not None:
@@ -121,7 +108,7 @@ def run(
 _SEARCH = ("seed", "threads", "latency_model", "switching", "method")
 
 
-def _failed(error: Exception) -> click.exceptions.Exit:
+def failed(error: Exception) -> click.exceptions.Exit:
     """A rank failed: that is no wrong input."""
     from weft.cli.printing import say_error
 

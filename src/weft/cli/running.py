@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.demands import DemandOptions
-from weft.cli.options import NetworkOptions, given
+from weft.cli.options import NetworkOptions, gathered, given, option
 from weft.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ class Where:
     address: str
     addresses: str | None
 
-    @classmethod
-    def names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]
-
     @property
     def kind(self) -> str:
         """The transport that is meant."""
@@ -58,14 +54,18 @@ class Where:
         """Raise if what is said does not go together."""
         if not self.timeout > 0:
             raise InputError(f"--timeout is {self.timeout:g}; expected more than 0 seconds")
+        if self.kind == "mpi":  # a lab tells everybody a rendezvous
+            if self.rank is not None or self.ranks is not None:
+                raise InputError(
+                    "--rank is for TCP and shared memory; mpiexec numbers ranks itself"
+                )
+            return
         together = {"--rank": self.rank, "--ranks": self.ranks, "--rendezvous": self.rendezvous}
         missing = [flag for flag, value in together.items() if value is None]
         if 0 < len(missing) < len(together):
             raise InputError(
                 f"--rank, --ranks and --rendezvous go together; {missing[0]} is missing"
             )
-        if self.kind == "mpi" and not missing:
-            raise InputError("--rank is for TCP and shared memory; mpiexec numbers ranks itself")
 
     def measure(self, jobs: list[Job], npus: int, report: Tracker) -> list[Measured]:
         """Run all jobs; nothing where another rank has the results."""
@@ -73,10 +73,10 @@ class Where:
 
         if self.kind != "mpi" and self.rank is None:
             return measured_locally(jobs, npus, self.kind, self.timeout, report)
-        with self._communicator() as communicator:
+        with self.communicator() as communicator:
             return measured_by(communicator, jobs, report)
 
-    def _communicator(self) -> Any:
+    def communicator(self) -> Any:
         from weft.runtime import Communicator, addresses_of
 
         if self.kind == "mpi":
@@ -91,6 +91,30 @@ class Where:
         if self.addresses is not None:
             how = addresses_of(self.addresses)
         return Communicator.tcp(*args, **how, timeout_s=self.timeout)
+
+
+where_options = gathered(
+    "where",
+    Where,
+    option(
+        "--transport shm|tcp|mpi",
+        "How ranks reach each other: memory that they share, TCP, or MPI (weft[mpi]), which it is "
+        "by default under mpiexec.",
+    ),
+    option("--timeout SECONDS", "For how long nothing may move.", default=30.0),
+    option("--rank R", "Be this rank of several hosts' ranks.", type=int, envvar="WEFT_RANK"),
+    option("--ranks N", "How many ranks there are, with --rank.", type=int, envvar="WEFT_RANKS"),
+    option(
+        "--rendezvous HOST:PORT", "Where rank 0 listens, with --rank.", envvar="WEFT_RENDEZVOUS"
+    ),
+    option("--address HOST", "Where others reach this rank, with --rank.", default="127.0.0.1"),
+    option(
+        "--addresses FILE",
+        "With --rank: the addresses between which connections go, as weft lab writes them.",
+        envvar="WEFT_ADDRESSES",
+    ),
+)
+"""Which rank of which this process is; the command gets it as `where`."""
 
 
 @dataclass(frozen=True)

@@ -210,6 +210,19 @@ class Communicator:
             self.failed(error)
             raise
 
+    @property
+    def transport(self) -> str:
+        """How bytes get from rank to rank, in words."""
+        return self._transport.words
+
+    @property
+    def ways(self) -> dict[int, list[tuple[int, ...]]]:
+        """The links of the network over which bytes go to each peer, as far as it is known.
+
+        For each way there are; what names no way takes the first.
+        """
+        return self._transport.ways()
+
     def close(self) -> None:
         """Leave; others may end what they have begun."""
         self.usable = False

@@ -56,6 +56,8 @@ def meet(communicator: Any, timeout_s: float) -> Rendezvous:
 class Mpi(Transport):
     """Streams of bytes in messages of MPI, many under way at once."""
 
+    words = "MPI"
+
     def __init__(self, rendezvous: Rendezvous, communicator: Any) -> None:
         self._mpi = library()
         self._communicator = communicator.Dup()

@@ -36,9 +36,15 @@ Steps = tuple[int, ...]  # links of a route
 class Transport(ABC):
     """The ways of one rank to all others."""
 
+    words: str
+
     def lanes(self, program: Program, algorithm: Algorithm) -> NDArray[np.int32]:  # noqa: ARG002
         """The channel of each row: the peer, where there is one a peer."""
         return program.peer
+
+    def ways(self) -> dict[int, list[Steps]]:
+        """The links of each way to each peer, where they are known."""
+        return {}
 
     @abstractmethod
     def ready(self, lanes: Iterable[int]) -> _core.Transport:
@@ -57,6 +63,8 @@ class Transport(ABC):
 
 class SharedMemory(Transport):
     """Rings in memory that all ranks of a machine share; it has no name, so none can be left."""
+
+    words = "shared memory"
 
     def __init__(self, rendezvous: Rendezvous, ring_bytes: int = RING_BYTES) -> None:
         rank, size = rendezvous.rank, rendezvous.size
@@ -119,6 +127,8 @@ class Tcp(Transport):
     are other lanes to this peer before it.
     """
 
+    words = "TCP"
+
     def __init__(
         self,
         rendezvous: Rendezvous,
@@ -167,6 +177,13 @@ class Tcp(Transport):
         crowds = Counter(last.values())
         self._crowded |= {lane for lane, link in last.items() if link and crowds[link] > 1}
         return lanes
+
+    def ways(self) -> dict[int, list[Steps]]:
+        return {
+            peer: [route.there for route in known if route.there]
+            for peer, known in self._known.items()
+            if known[0].there
+        }
 
     def _lane(self, peer: int, links: tuple[Steps, Steps]) -> int:
         """The lane over these links; both ends ask in the same order, and find the same."""
