@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 
-import torch
-import torch.distributed as dist
-
 from weft.lab.contenders.data import given, wanted
 from weft.lab.contenders.gate import arguments, pass_gate
 
 
 def main() -> None:
     """Run one collective as often as the lab asks."""
+    import torch
+    import torch.distributed as dist
+
     collective, size = arguments()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from mpi4py import MPI
 
 from weft.lab.contenders.data import given, wanted
 from weft.lab.contenders.gate import arguments, pass_gate
@@ -11,6 +10,8 @@ from weft.lab.contenders.gate import arguments, pass_gate
 
 def main() -> None:
     """Run one collective as often as the lab asks."""
+    from mpi4py import MPI  # which starts MPI
+
     collective, size = arguments()
     world = MPI.COMM_WORLD
     source = given(collective, world.rank, world.size, size)
