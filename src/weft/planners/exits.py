@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from weft import _core
 from weft.collective import Chunks
 from weft.cost import CostModel
+from weft.topology.changes import COLUMNS
 from weft.topology.levels import nodes_of_parts
 from weft.topology.model import Topology
 
@@ -161,17 +162,34 @@ def _nearest(topology: Topology, into: dict[int, list[int]], node: int) -> dict[
 
 
 def ways_inside(
-    topology: Topology, chunks: Chunks, part: NDArray[np.integer]
+    exits: Exits, chunks: Chunks, part: NDArray[np.integer]
 ) -> dict[tuple[int, int], Links] | None:
-    """The way from every NPU of a box to every other; None if some is not one hop away."""
+    """The way from every NPU of a box to every other; None if some is not one hop away.
+
+    They keep off the links of ways out, where there are others.
+    """
+    topology = exits.topology
+    off = np.ones(topology.links, dtype=np.bool_)
+    for way in exits.out.values():
+        off[[*way, *exits.back(way)]] = False
+    ways = _ways_over(topology, off, chunks, part)
+    return ways or _ways_over(topology, np.ones_like(off), chunks, part)
+
+
+def _ways_over(
+    topology: Topology, kept: NDArray[np.bool_], chunks: Chunks, part: NDArray[np.integer]
+) -> dict[tuple[int, int], Links] | None:
+    """The same over some of the links."""
+    columns = {name: getattr(topology, name)[kept] for name in COLUMNS}
+    network = replace(topology, **columns, translates=False, whole=None)
     members = [np.flatnonzero(part == box) for box in range(int(part.max()) + 1)]
     pairs = np.concatenate([_pairs(npus) for npus in members])
     src, dst = (np.ascontiguousarray(ends, dtype=np.int32) for ends in pairs.T)
     reach = np.full(len(pairs), chunks.reach[0], dtype=np.int32)
-    found = _core.forward(topology.core, CostModel().core, chunks.core, src, dst, reach)
+    found = _core.forward(network.core, CostModel().core, chunks.core, src, dst, reach)
     if found.lost >= 0 or len(found.src) > len(pairs):
         return None
-    begins, links = found.route_offsets.tolist(), found.route_links.tolist()
+    begins, links = found.route_offsets.tolist(), np.flatnonzero(kept)[found.route_links].tolist()
     return {
         (a, b): tuple(links[begins[route] : begins[route + 1]])
         for (a, b), route in zip(pairs.tolist(), found.route.tolist(), strict=True)
