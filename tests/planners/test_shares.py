@@ -1,4 +1,4 @@
-"""All-Reduce in shares: right among unlike hosts that share adapters, even by rate, repeatable."""
+"""Collectives in shares: right among unlike hosts that share adapters, even by rate, repeatable."""
 
 from __future__ import annotations
 
@@ -75,16 +75,15 @@ def even(count: int = 10, gpus: int = 8) -> list[Host]:
 
 @given(
     network=unlike(),
-    size=st.one_of(st.integers(1, 4096), st.integers(1, 1 << 26)),
+    kind=st.sampled_from(["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce"]),
+    size=st.one_of(st.integers(1, 4096), st.integers(1, 1 << 24)),
     cost=COSTS,
 )
-@examples(6, deadline=None)
-def test_unlike_hosts_of_any_kind(network: Topology, size: int, cost: CostModel) -> None:
+@examples(8, deadline=None)
+def test_unlike_hosts_of_any_kind(network: Topology, kind: str, size: int, cost: CostModel) -> None:
     """The judge accepts it; on any number of threads it is the same."""
     first, again = (
-        weft.synthesize(
-            network, "all-reduce", size, method="shares", threads=threads, **asdict(cost)
-        )
+        weft.synthesize(network, kind, size, method="shares", threads=threads, **asdict(cost))
         for threads in (1, 3)
     )
     check(first)
@@ -127,6 +126,27 @@ def test_auto_takes_it_where_it_is_no_slower_than_classical_ones(size: str) -> N
         assert found.time <= other.time, method
 
 
+@pytest.mark.parametrize(
+    ("kind", "most"), [("all-gather", 1.25), ("reduce-scatter", 1.25), ("broadcast", 1.6)]
+)
+def test_copies_keep_adapters_busy(kind: str, most: float) -> None:
+    """The host that lacks an adapter gets by three what others get by four."""
+    network = cluster([*even(9), Host(8, ((0, 3, 50), (1, 3, 50), (2, 2, 50)))], 4)
+    result = weft.synthesize(network, kind, "1GiB", method="shares")
+    check(result)
+    assert result.time <= most * result.bound.ideal
+
+
+def test_sums_in_boxes_keep_off_adapters() -> None:
+    """GPUs that share an adapter have a PCI switch in common, and a faster one with all."""
+    network = cluster([*even(9), Host(8, ((0, 8, 50),))], 4)
+    algorithm = weft.synthesize(network, "all-reduce", "1GiB", method="shares").algorithm
+    row, link = algorithm.routes.crossed(algorithm.transfers.require_times().route)
+    inside = np.bincount(row)[row] == 2
+    assert inside.any()
+    assert (network.bandwidth[link[inside]] == 450 * GB).all()
+
+
 def test_what_others_plan_better_is_left_to_them() -> None:
     """Hosts that are alike, few NPUs, NPUs with ways out of their own, other patterns."""
     broken = weft.load_topology("h100:12", without_links=["0-s12"])
@@ -137,7 +157,7 @@ def test_what_others_plan_better_is_left_to_them() -> None:
         (broken, "all-reduce"),
         (cluster(even(), 4), "all-reduce"),
         (cluster([*even(4), Host(8, ((0, 8, 50),))], 4), "all-reduce"),
-        (cluster([*even(9), Host(8, ((0, 8, 50),))], 4), "all-gather"),
+        (cluster([*even(9), Host(8, ((0, 8, 50),))], 4), "all-to-all"),
     ):
         with pytest.raises(InputError, match=f"more than {shares.FEW} NPUs in boxes that are not"):
             weft.synthesize(network, kind, "1MiB", method="shares")

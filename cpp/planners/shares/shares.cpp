@@ -66,8 +66,12 @@ Schedule plan_shares(const Hops& hops, std::span<const HopTimes> times, const Si
             priority.push_back(-ps{trees.down_turn[i]});
     }
     line_up(tasks, lane, priority);
+    // Chunks of one size keep in step as if all ways had the same latency: exact times come later.
+    std::vector<HopTimes> slots(times.begin(), times.end());
+    for (auto& of_size : slots)
+        for (auto& hold : of_size.holds) hold.offset = 0;
     search.progress.begin(tasks.size());
-    Schedule schedule = list_schedule(hops, times, tasks, priority, search.progress);
+    Schedule schedule = list_schedule(hops, slots, tasks, priority, search.progress);
     if (search.progress.cancelled) throw Cancelled();
     return schedule;
 }

@@ -33,15 +33,33 @@ class Pieces:
         another box sends it to the owner.
     by
         By box and way out: the way out of the box by which it serves chunks of this owner.
+    lag
+        How many turns later than a chunk's sums its results go.
     """
 
     owner: Numbers
     turn: Numbers
     source: Numbers | None
     by: Numbers
+    lag: int
+
+    @classmethod
+    def of(cls, owner: Numbers, source: Numbers | None, by: Numbers, lag: int = 0) -> Pieces:
+        """Pieces in turns that are even for every owner."""
+        return cls(owner, turns_of(owner), source, by, lag)
 
     def __len__(self) -> int:
         return len(self.owner)
+
+
+def turns_of(owner: Numbers) -> Numbers:
+    """When each piece goes: those of every owner one after the other, spread over all turns."""
+    counts = np.bincount(owner)
+    order = np.argsort(owner, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(owner)) - np.repeat(offsets_of(counts)[:-1], counts)
+    turn: Numbers = (2 * place + 1) * counts.max() // (2 * counts[owner])
+    return turn
 
 
 def crossed(problem: Problem, boxes: Boxes, pieces: Pieces) -> Schedule:
@@ -63,7 +81,7 @@ class _Crossings:
         self.begin = self.home if source is None else boxes.part[source].astype(np.int64)
         """The box from which copies go out."""
         count = np.array([len(npus) for npus in exits.npus])
-        near = np.zeros((len(count), int(count.max())), dtype=np.int64)
+        near = np.full((len(count), int(count.max())), -1, dtype=np.int64)
         for number, npus in enumerate(exits.npus):
             near[number, : len(npus)] = npus
         by = pieces.by[:, owner].T  # chunk, box
@@ -78,10 +96,7 @@ class _Crossings:
         self.root = self.gate[chunks, self.home]
 
     def schedule(self) -> Schedule:
-        """Boxes send to the next, to the one after it, and so on; results as soon as all is sent.
-
-        Sums go first, since an owner needs long to send its results to all boxes, one by one.
-        """
+        """Boxes send to the next, to the one after it, and so on."""
         problem, boxes, home = self.problem, len(self.boxes), self.home
         chunk, box = np.nonzero(np.arange(boxes)[None, :] != home[:, None])
         owner = self.pieces.owner[chunk]
@@ -89,7 +104,7 @@ class _Crossings:
         table, hop = self._hops(box, by, self.gate[chunk, box], owner, self.root[chunk])
         away = (home[chunk] - box) % boxes
         turn = self.pieces.turn[chunk] * boxes
-        last = (int(self.pieces.turn.max()) + 1) * boxes
+        later = turn + self.pieces.lag * boxes
         each = offsets_of(np.full(len(home), boxes - 1))
         sums = self.pieces.source is None
         first = (box == self.begin[chunk]) & (not sums)
@@ -101,7 +116,7 @@ class _Crossings:
             down_offsets=each,
             down=down[order].astype(np.int32),
             up_turn=(turn + away if sums else turn[:0]).astype(np.int32),
-            down_turn=(turn + last + np.where(first, 0, boxes - away))[order].astype(np.int32),
+            down_turn=(later + np.where(first, 0, boxes - away))[order].astype(np.int32),
         )
         found = _core.shares(
             problem.topology.core,
@@ -139,10 +154,8 @@ class _Crossings:
         row, npu = self._members(self.boxes.part[gate].astype(np.int64))
         reduce = across.reduce[row]
         time = np.where(reduce, across.start[row] - self._lead, across.end[row])
-        ends = npu, gate[row]
-        return [
-            _Inner.of(across.chunk[row], *np.where(reduce, ends, ends[::-1]), reduce, time),
-        ]
+        src, dst = np.where(reduce, npu, gate[row]), np.where(reduce, gate[row], npu)
+        return [_Inner.of(across.chunk[row], src, dst, reduce, time)]
 
     def _own(self, across: Schedule) -> list[_Inner]:
         """Inside the box from which each chunk's copies go out, about when the first one does."""

@@ -162,18 +162,21 @@ def _nearest(topology: Topology, into: dict[int, list[int]], node: int) -> dict[
 
 
 def ways_inside(
-    exits: Exits, chunks: Chunks, part: NDArray[np.integer]
+    exits: Exits, chunks: Chunks, part: NDArray[np.integer], *, apart: bool = True
 ) -> dict[tuple[int, int], Links] | None:
     """The way from every NPU of a box to every other; None if some is not one hop away.
 
-    They keep off the links of ways out, where there are others.
+    With `apart` they keep off the links of ways out, where there are others.
     """
     topology = exits.topology
-    off = np.ones(topology.links, dtype=np.bool_)
-    for way in exits.out.values():
-        off[[*way, *exits.back(way)]] = False
-    ways = _ways_over(topology, off, chunks, part)
-    return ways or _ways_over(topology, np.ones_like(off), chunks, part)
+    kept = np.ones(topology.links, dtype=np.bool_)
+    if apart:
+        for way in exits.out.values():
+            kept[[*way, *exits.back(way)]] = False
+        found = _ways_over(topology, kept, chunks, part)
+        if found is not None:
+            return found
+    return _ways_over(topology, np.ones_like(kept), chunks, part)
 
 
 def _ways_over(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.collective import Chunks
 from weft.planners.exits import Exits, Links, ways_inside
 from weft.planners.problem import Problem
 from weft.topology.levels import looks_alike, uneven_parts
@@ -47,6 +48,18 @@ class Boxes:
         found: Boxes | None = memo["shares"]
         return found
 
+    def nearest(self, chunks: Chunks) -> Boxes:
+        """With ways inside that may use the links of ways out: some take less time, if alone."""
+        ways = ways_inside(self.exits, chunks, self.part, apart=False)
+        return self if ways is None else replace(self, inside=ways)
+
+    @property
+    def shares(self) -> Floats:
+        """What each way out can carry of all that its box gets."""
+        rate, box = self.exits.rate, self.exits.box
+        shares: Floats = rate / np.bincount(box, rate)[box]
+        return shares
+
     def own(self, box: int) -> Numbers:
         """The ways out of a box."""
         return np.flatnonzero(self.exits.box == box)
@@ -69,14 +82,14 @@ def _boxes_of(problem: Problem) -> Boxes | None:
     return None
 
 
-def even_shares(boxes: Boxes) -> Floats:
-    """What each way out owns of sums, so that all carry what their rate allows.
+def even_shares(boxes: Boxes) -> tuple[Floats, Numbers]:
+    """What each way out owns of sums, and who serves whom, so that all carry what they can.
 
     Besides what its box sends to other owners, q, a way out that owns the share s carries s to and
     from each of the other boxes: q + (boxes - 1) · s is to be as its rate.
     """
     rate, others = boxes.exits.rate, len(boxes) - 1
-    share = rate / rate.sum()
+    share: Floats = rate / rate.sum()
     full = 2 * others / rate.sum()  # what each carries, over its rate
     for _ in range(_ROUNDS):
         by = assigned(boxes, share, np.maximum(full * rate - others * share, 1e-12))
@@ -85,7 +98,7 @@ def even_shares(boxes: Boxes) -> Floats:
             sent = np.bincount(by[far], np.broadcast_to(share, by.shape)[far], len(rate))
             wanted = np.maximum(full * rate - sent, 0) / others
             share = (share + wanted / wanted.sum()) / 2
-    return share
+    return share, by
 
 
 def assigned(boxes: Boxes, share: Floats, room: Floats) -> Numbers:

@@ -53,12 +53,15 @@ def test_a_superpod_is_joined_and_planned_for(tmp_path: Path) -> None:
     print(f"\njoined in {time.process_time() - begin:.1f} s of CPU")
     assert (len(cluster.joined.hosts), cluster.topology.npus) == (119, 952)
     assert (cluster.joined.adapters, len(cluster.joined.rails)) == (466, 4)
-    for size in ("64KiB", "16MiB", "1GiB"):
+    sizes = dict.fromkeys(("all-gather", "reduce-scatter", "broadcast"), ("64KiB", "1GiB"))
+    sizes |= {"all-reduce": ("64KiB", "16MiB", "1GiB"), "reduce": ("1GiB",)}
+    sizes["all-to-all"] = ("3808KiB",)  # 4 KiB for each pair
+    for kind, size in ((kind, size) for kind, some in sizes.items() for size in some):
         begin = time.process_time()
-        result = weft.synthesize(cluster.topology, "all-reduce", size)
+        result = weft.synthesize(cluster.topology, kind, size)
         assert result.verified
         print(
-            f"All-Reduce of {size}: {result.time_us:.1f} us, "
+            f"{kind} of {size}: {result.time_us:.1f} us, "
             f"x{result.time / result.bound.ideal:.2f} of the bound, "
             f"{time.process_time() - begin:.1f} s of CPU"
         )

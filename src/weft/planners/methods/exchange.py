@@ -32,6 +32,7 @@ _HOPELESS = 2  # what takes so many times the ideal lacks something else than ch
 _SURE, _MANY_NPUS, _VERY_MANY_NPUS = 1.05, 32, 128
 # Among so many others take minutes, for a few percent at the most.
 _FAR, _HUNDREDS = 1.25, 256
+_TOO_MANY = 512  # others take ten minutes and more
 
 
 class Exchange(Planner):
@@ -60,6 +61,8 @@ class Exchange(Planner):
         if best.provenance.get("method") != self.name or other.judged or not other.seeded:
             return True
         many = _MANY_NPUS if isinstance(other, Steiner) else _VERY_MANY_NPUS
+        if problem.demand.ranks > _TOO_MANY:
+            return False
         hope = _SURE if problem.demand.ranks < _HUNDREDS else _FAR
         return problem.demand.ranks < many or best.time > problem.task.ideal * hope
 

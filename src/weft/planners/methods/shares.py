@@ -8,20 +8,21 @@ copies are spread from there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from weft.algorithm import Algorithm
 from weft.collective import Chunks, all_reduce_at
 from weft.errors import InputError
-from weft.planners.crossings import Pieces, crossed
+from weft.planners.crossings import Pieces, crossed, turns_of
 from weft.planners.listed import backwards, timed
 from weft.planners.planner import Planner, add
 from weft.planners.portions import Boxes, Floats, Numbers, assigned, even_shares
 from weft.planners.problem import Problem
 from weft.planners.schedule import Schedule
-from weft.ragged import offsets_of
 from weft.topology.model import Topology
 
 FEW = 64
@@ -31,8 +32,8 @@ _FAR = 2  # over the bound: others may find something
 _MOST_ROWS = 4 << 20
 _MOST_PIECES = 32  # of each way out
 _USUAL, _SMALL = 1 << 18, 1 << 12  # bytes of a chunk: larger and smaller ones are one plan's only
+_ABOUT = 1 + 1e-9
 _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce")
-_LITTLE = 1e-12
 
 
 class Shares(Planner):
@@ -74,70 +75,126 @@ class Shares(Planner):
         boxes = Boxes.of(problem)
         if boxes is None:
             return None
-        plans = (_planned(problem, boxes, most) for most in _counts(problem, boxes))
-        return min(plans, key=lambda plan: plan.time)
+        made = _sums(problem, boxes) if problem.kinds == {"all-reduce"} else _copies(problem, boxes)
+        return min(made, key=lambda plan: plan.time)
 
 
-def _counts(problem: Problem, boxes: Boxes) -> list[int]:
-    """How many pieces each way out may own at the most.
+def _sums(problem: Problem, boxes: Boxes) -> Iterator[Algorithm]:
+    """All-Reduce with a piece for each way out, or many, alike or not.
 
-    Many keep links busy while others wait for sums; small ones only add messages.
+    Many keep links busy while others wait for sums; small ones only add messages. Alike they stay
+    in step. Where boxes are few, results are better sent between sums; where there are many, an
+    owner needs so long to send to all of them that sums must be there soon.
     """
-    demand = problem.demand
-    rows = demand.ranks * len(boxes.exits) * (2 if demand.kind == "all-reduce" else 1)
-    many = max(1, min(_MOST_ROWS // rows, _MOST_PIECES))
-    pieces = len(boxes.exits) * many
-    if demand.size < pieces * _SMALL:
-        return [1]
-    return sorted({many, 1} if demand.size < pieces * _USUAL else {many})
-
-
-def _planned(problem: Problem, boxes: Boxes, most: int) -> Algorithm:
-    demand = problem.demand
-    if demand.kind == "all-reduce":
-        owner = _evenly(boxes, even_shares(boxes), most)
-        marks = _marks(demand.size, demand.alignment, len(owner))
-        cut = all_reduce_at(demand.group, marks, alignment=demand.alignment, relay=demand.relay)
+    demand, ways = problem.demand, len(boxes.exits)
+    share, by = even_shares(boxes)
+    many = _many(2 * demand.ranks * ways)
+    few = demand.ranks <= _HUNDREDS
+    each = np.arange(ways)
+    cuts = [(each, share)] if demand.size < ways * many * _USUAL else []
+    if few or demand.size >= ways * many * _SMALL:
+        equal = _evenly(boxes, share, by, ways * many)
+        cuts.append((equal, np.ones(len(equal))))
+        if few:
+            cuts.append((np.tile(each, many), np.tile(share, many)))
+    for owner, weight in cuts:
+        marks = np.rint(np.cumsum(weight) / weight.sum() * (demand.size // demand.alignment))
+        marks = np.append(0, marks.astype(np.int64) * demand.alignment)
+        marks[-1] = demand.size
+        kept = owner[np.diff(marks) > 0]
+        cut = all_reduce_at(
+            demand.group, np.unique(marks), alignment=demand.alignment, relay=demand.relay
+        )
         option = problem.cut([cut])
-        schedule = crossed(option, boxes, _pieces(boxes, owner[: len(cut.chunks)], None))
-        return timed(option, [schedule], Shares.name)
+        option.planning(Shares.name, len(kept))
+        turns = int(np.bincount(kept).max())
+        within = [boxes, boxes.nearest(option.chunks)] if few and len(cuts) > 2 else [boxes]
+        for inside, lag in product(within, sorted({1, turns} if few else {turns})):
+            schedule = crossed(option, inside, Pieces.of(kept, None, by, lag))
+            yield timed(option, [schedule], Shares.name)
 
+
+def _copies(problem: Problem, boxes: Boxes) -> Iterator[Algorithm]:
+    """What is spread from one holder each, or backwards summed for one taker each."""
+    demand, exits = problem.demand, boxes.exits
     rooted = demand.root is not None
     root = boxes.part[demand.root] if rooted else -1
-    rate = np.where(boxes.exits.box == root, 0, boxes.exits.rate)
-    fitting = max(1, demand.size // demand.alignment)
-    count = min(len(_evenly(boxes, rate, most)), fitting) if rooted else most
-    cut = replace(demand, chunks_per_share=count)
+    rate = np.where(exits.box == root, 0, exits.rate)
+    by = assigned(boxes, rate, rate.sum() * boxes.shares)
+    for count in _cuts(problem, boxes):
+        owner = np.zeros(0, dtype=np.int64)
+        if rooted:
+            owner = _evenly(boxes, rate, by, count)[: max(1, demand.size // demand.alignment)]
+        cut = replace(demand, chunks_per_share=len(owner) or count)
+        option = problem.cut([cut])
+        option.planning(Shares.name, len(option.chunks))
 
-    def spread(problem: Problem, topology: Topology, chunks: Chunks) -> Schedule:  # noqa: ARG001
-        source = chunks.set_members[chunks.set_offsets[chunks.pre]].astype(np.int64)
-        owner = _evenly(boxes, rate, most)[:count] if rooted else _outlets(boxes, source)
-        return crossed(problem, boxes, _pieces(boxes, owner, source))
+        def spread(
+            problem: Problem,
+            topology: Topology,  # noqa: ARG001 - the same both ways
+            chunks: Chunks,
+            owner: Numbers = owner,
+        ) -> Schedule:
+            source = chunks.set_members[chunks.set_offsets[chunks.pre]].astype(np.int64)
+            owners = owner if rooted else _outlets(boxes, source)
+            return crossed(problem, boxes, Pieces.of(owners, source, by))
 
-    option = problem.cut([cut])
-    if option.chunks.reduce.any():
-        schedule = backwards(option, option.chunks, spread)
+        if option.chunks.reduce.any():
+            schedule = backwards(option, option.chunks, spread)
+        else:
+            schedule = spread(option, option.topology, option.chunks)
+        yield timed(option, [schedule], Shares.name)
+
+
+def _many(rows: int) -> int:
+    """Pieces for each owner, given how many rows a plan with one each has."""
+    return max(1, min(_MOST_ROWS // rows, _MOST_PIECES))
+
+
+def _cuts(problem: Problem, boxes: Boxes) -> list[int]:
+    """How many pieces of all there should be, with one root; else of each NPU's."""
+    demand, ways = problem.demand, len(boxes.exits)
+    if demand.root is not None:
+        few, many = ways, ways * _many(demand.ranks * ways)
+        piece = demand.size // many
     else:
-        schedule = spread(option, option.topology, option.chunks)
-    return timed(option, [schedule], Shares.name)
+        # So many that ways out of one box carry about as many of them.
+        npus, own = np.bincount(boxes.part[boxes.part >= 0]), np.bincount(boxes.exits.box)
+        counts = range(1, _many(demand.ranks**2) + 1)
+        many = min(counts, key=lambda count: float((-(-count * npus // own)).max()) / count)
+        few, piece = 1, demand.size // (demand.ranks * many)
+    if piece < _SMALL:
+        return [few]
+    return [many] if piece >= _USUAL else sorted({few, many})
 
 
-def _evenly(boxes: Boxes, share: Floats, most: int) -> Numbers:
-    """The owner of each of some equal pieces, at the most so many for each.
+def _evenly(boxes: Boxes, share: Floats, by: Numbers, most: int) -> Numbers:
+    """The owner of each of some equal pieces, of at the most so many.
 
-    With that number of pieces with which no box and no way out carries much more than its share.
+    With that number of pieces with which all ways out carry about what their share would be.
     """
-    exits, others = boxes.exits, len(boxes) - 1
-    box_rate = np.bincount(exits.box, exits.rate)
+    exits = boxes.exits
+    on_switch = np.argsort(exits.port, kind="stable")
+    ideal = _load(boxes, share / share.sum(), by)
     found, least = np.zeros(0, dtype=np.int64), np.inf
-    for count in range(1, most + 1):
-        counts = np.rint(share / share.max() * count).astype(np.int64)
-        own = np.bincount(exits.box, counts)
-        carried = (counts.sum() + (others - 1) * own) / box_rate
-        load = max(carried.max(), (others * counts / exits.rate).max()) / counts.sum()
-        if load < least:
-            found, least = np.repeat(np.arange(len(exits)), counts), load
-    return found[np.argsort(_turns(found), kind="stable")]
+    for count in range(1, int(most * share.max() / share.sum()) + 1):
+        wanted = share / share.max() * count
+        # Those alike the same; or, what rounding takes from one, to the next on its switch.
+        passed_on = np.zeros(len(exits))
+        passed_on[on_switch] = np.diff(np.rint(np.cumsum(wanted[on_switch])), prepend=0)
+        for counts in (np.rint(wanted), passed_on):
+            off = np.abs(_load(boxes, counts / counts.sum(), by) - ideal).max()
+            if off <= least * _ABOUT:  # more pieces keep more links busy
+                found, least = np.repeat(np.arange(len(exits)), counts.astype(np.int64)), off
+    return found[np.argsort(turns_of(found), kind="stable")]
+
+
+def _load(boxes: Boxes, share: Floats, by: Numbers) -> Floats:
+    """For how long each way out carries sums, if each owns such a share (seconds per byte)."""
+    exits, far = boxes.exits, by >= 0
+    sent = np.bincount(by[far], np.broadcast_to(share, by.shape)[far], len(exits))
+    load: Floats = (sent + (len(boxes) - 1) * share) / exits.rate
+    return load
 
 
 def _outlets(boxes: Boxes, source: Numbers) -> Numbers:
@@ -154,34 +211,6 @@ def _outlets(boxes: Boxes, source: Numbers) -> Numbers:
         owner[chunk] = min(free, key=lambda way: (filled[way] + 1) / exits.rate[way])
         filled[owner[chunk]] += 1
     return owner
-
-
-def _pieces(boxes: Boxes, owner: Numbers, source: Numbers | None) -> Pieces:
-    """All pieces of a buffer, with the ways out that serve them."""
-    exits = boxes.exits
-    counts = np.bincount(owner, minlength=len(exits))
-    room = len(owner) * exits.rate / np.bincount(exits.box, exits.rate)[exits.box]
-    if source is None:
-        others = len(boxes) - 1
-        full = 2 * others * len(owner) / exits.rate.sum()
-        room = np.maximum(full * exits.rate - others * counts, _LITTLE)
-    return Pieces(owner, _turns(owner), source, assigned(boxes, counts.astype(np.float64), room))
-
-
-def _turns(owner: Numbers) -> Numbers:
-    """When each piece goes: those of every owner one after the other, spread over all turns."""
-    counts = np.bincount(owner)
-    order = np.argsort(owner, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(owner)) - np.repeat(offsets_of(counts)[:-1], counts)
-    return (2 * place + 1) * counts.max() // (2 * counts[owner])
-
-
-def _marks(size: int, alignment: int, pieces: int) -> Numbers:
-    """Where a buffer is cut for about equal pieces; for fewer, if it is too small for so many."""
-    units = size // alignment
-    marks = np.arange(pieces + 1) * units // pieces * alignment
-    return np.unique(np.append(marks[:-1], size))
 
 
 add(Shares())
