@@ -29,6 +29,7 @@ Numbers = NDArray[np.int64]
 ACTS = ("scatter", "copy", "gather")
 MOST_CHUNKS = 1 << 22  # that planners make, and that are read back from a few rows
 MOST_STEPS = 1 << 10  # of all parts together, too
+MOST_AT_ONCE = 1 << 22  # moves of pieces that are on their way together, which are compared
 
 
 class SpreadStep(NamedTuple):

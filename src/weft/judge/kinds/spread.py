@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, SpreadRows
+from weft.algorithm.spread import MOST_AT_ONCE
 from weft.judge.kinds import Progress, judges
 from weft.judge.ladders import Rungs, wrong_ladder
 from weft.judge.level_hops import PartHops
@@ -19,7 +20,6 @@ from weft.judge.verdict import Verdict
 from weft.units import format_time
 
 Numbers = NDArray[np.int64]
-_MOST_UNROLLED = 1 << 21  # moves of pieces that may meet
 
 
 @judges(SpreadRows)
@@ -122,10 +122,10 @@ def _meeting(
     span, count = last - int(rows.start.min()), len(rows.start)
     apart = span // rows.period + 1 if rows.period else rows.pieces
     unrolled = min(rows.pieces, apart + 1)
-    if unrolled * count > _MOST_UNROLLED:
+    if unrolled * count > MOST_AT_ONCE:
         text = (
             f"{unrolled:,} pieces of {count:,} moves are on their way at once; the judge looks at "
-            f"{_MOST_UNROLLED:,} moves at most"
+            f"{MOST_AT_ONCE:,} moves at most"
         )
         return Verdict(False, text, "structure")
     start = (np.arange(unrolled)[:, None] * rows.period + rows.start).reshape(-1)
