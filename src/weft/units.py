@@ -14,6 +14,7 @@ from weft.quoting import quoted
 
 PS_PER_NS = 1_000
 PS_PER_US = 1_000_000
+PS_PER_S = 10**12
 NEVER = 2**63 - 1  # the end of the clock, in picoseconds
 CLOCK_PS = 1 << 62  # times stay below, so that sums of two fit
 

@@ -58,6 +58,24 @@ def test_synth_prints_a_table() -> None:
         assert text in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("collective", "chunks", "cut", "shown"),
+    [
+        ("broadcast", 3, "1MiB in 3 chunks of up to 341.3KiB", "3 chunks, of up to"),
+        ("reduce", 1, "1MiB in 1 chunk of 1MiB", "1 chunk, of up to"),
+        ("reduce", 1024, "1MiB in 1,024 chunks of 1KiB", "1,024 chunks, of up to"),
+        ("gather", 4, "1MiB in 4 chunk(s) per share", "4 chunk(s) per share, of up to"),
+    ],
+)
+def test_what_is_all_of_one_root_has_no_shares(
+    collective: str, chunks: int, cut: str, shown: str, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "a.weft")
+    args = ("switch:4", collective, "--size", "1MiB", "--chunks", str(chunks), "-o", path)
+    assert f"│ {cut} " in weft("synth", *args).stdout
+    assert shown in " ".join(weft("show", path).stdout.replace("│", " ").split())
+
+
 def test_synth_prints_json() -> None:
     args = ["--size", "1GiB", "--bandwidth", "50GiB/s", "--latency", "0.5us", "--chunks", "1"]
     args += ["--latency-model", "blocking", "--seed", "3", "--trials", "2", "--threads", "1"]

@@ -14,10 +14,12 @@ from tests.spread_plans import rows_of, spread_plans
 
 import weft
 from weft.algorithm import Activity, Algorithm, SpreadStep
-from weft.errors import FormatError
+from weft.algorithm.spread import MOST_CHUNKS, MOST_STEPS
+from weft.errors import FormatError, InputError
 from weft.formats import write
 from weft.judge import verify
 from weft.topology.ladders import Ladder
+from weft.units import CLOCK_PS
 
 COLUMNS = ("up", "down", "turn")
 
@@ -95,6 +97,40 @@ def test_many_chunks_come_back_but_not_any_number(tmp_path) -> None:
             continue
         with pytest.raises(FormatError, match="chunks make no sense"):
             weft.load(tmp_path / "a.weft")
+
+
+def test_few_bytes_do_not_stand_for_more_than_is_compared(tmp_path) -> None:
+    """Parts are told apart two by two, and moves of pieces that are on their way at once."""
+    path, algorithm = tmp_path / "a.weft", spread()
+    rows = rows_of(algorithm)
+    for parts, pieces, period in ((342, 1, 10**9), (1, MOST_CHUNKS, 0), (341, 5000, 1)):
+        start = np.arange(3 * parts) * 10**6
+        many = replace(
+            rows, parts=rows.parts * parts, pieces=pieces, period=period, start=np.array(start)
+        )
+        demand = replace(
+            algorithm.demands[0], size=112 * parts * pieces, chunks_per_share=parts * pieces
+        )
+        write(replace(algorithm, demands=(demand,), rows=many), path)
+        assert path.stat().st_size < 40_000
+        if 3 * parts > MOST_STEPS:
+            with pytest.raises(FormatError, match="1,026 steps; expected 1,024 at most"):
+                weft.load(path)
+            continue
+        again = weft.load(path)
+        verdict = verify(again)
+        assert f"{pieces:,} pieces of {3 * parts:,} moves are on their way" in str(verdict)
+        assert again.time > 0
+
+
+@pytest.mark.parametrize("start", [CLOCK_PS - 1, CLOCK_PS - 151_000])
+def test_what_leaves_the_clock_is_refused_in_a_sentence(start, tmp_path) -> None:
+    write(_with(start=np.array([0, start, 284_000]), period=0), tmp_path / "a.weft")
+    again = weft.load(tmp_path / "a.weft")
+    assert "leaves the clock" in str(verify(again))
+    for use in (lambda: again.time, lambda: again.transfers, lambda: Activity.of(again, 1)):
+        with pytest.raises(InputError, match="leaves the clock"):
+            use()
 
 
 def test_another_collective_is_refused(tmp_path) -> None:

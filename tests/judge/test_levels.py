@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.far_turns import CHUNK, HOSTS, LAST, PUSH, slow_spine
 from tests.level_plans import level_plans, rows_of
 from weft.algorithm import Algorithm, LevelPart, LevelRows, LevelStep, Timing
 from weft.collective import Collective
 from weft.cost import CostModel
+from weft.errors import InputError
 from weft.judge import Verdict, verify
 from weft.judge.kinds import levels
 from weft.judge.ladders import Rungs, Sharers
@@ -287,6 +289,34 @@ def test_collectives_that_rows_do_not_serve() -> None:
 def test_columns(change: dict[str, object], words: str) -> None:
     algorithm = by_hand()
     refused(replace(algorithm, rows=replace(algorithm.rows, **change)), "structure", words)
+
+
+def far(size: int, first: int) -> Algorithm:
+    """Across two leaves with one slow link to the spine; then all in their leaf, at once."""
+    network = slow_spine()
+    grid = grid_of(network, range(2 * HOSTS))
+    rows = LevelRows(
+        grid.sizes,
+        grid.npus,
+        tuple(ladders_of(network, grid)),
+        (LevelPart((LevelStep((0,), True, 0), LevelStep((1,), True, 0)), 1),),
+        np.append(first, np.arange(2 * (HOSTS - 1)) * PUSH),
+        sums=False,
+    )
+    demand = Collective.of("all-gather", range(2 * HOSTS), size * 2 * HOSTS)
+    return Algorithm((demand,), rows, Timing(network, CostModel()))
+
+
+@pytest.mark.parametrize(
+    ("size", "first"), [(CHUNK, LAST), (8_000_000, 0), (1_900_000, 0), (CHUNK, 2**63 - 1)]
+)
+def test_what_leaves_the_clock(size: int, first: int) -> None:
+    """No sum that the judge makes may be more than 64 bits hold."""
+    algorithm = far(size, first)
+    refused(algorithm, "structure", "leaves the clock")
+    for use in (lambda: algorithm.time, lambda: algorithm.transfers):
+        with pytest.raises(InputError, match="leaves the clock"):
+            use()
 
 
 @examples(100)

@@ -12,13 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.far_turns import CHUNK, HOSTS, LAST, PUSH, slow_spine
 from tests.spread_plans import rows_of, spread_plans
 from weft.algorithm import Algorithm, SpreadRows, SpreadStep, Timing
+from weft.algorithm.spread import MOST_AT_ONCE, MOST_STEPS
 from weft.collective import Collective
 from weft.cost import CostModel
 from weft.engine import simulate
+from weft.errors import InputError
 from weft.judge import Verdict, verify
 from weft.judge.kinds import spread
+from weft.judge.spread_parts import waves
 from weft.judge.table import judge_table
 from weft.topology import load_topology
 from weft.topology.grid import grid_of
@@ -263,3 +267,113 @@ def test_collectives_that_rows_do_not_serve() -> None:
     small = algorithm.topology.with_switches(buffers={4: 1000})
     changed = replace(algorithm, timing=Timing(small, CostModel()))
     refused(changed, "structure", "switches that can hold any chunk")
+
+
+def far(size: int = CHUNK, first: int = LAST, rate: int = 1, **change: object) -> Algorithm:
+    """The root copies across two leaves with one slow link to the spine; then both in their leaf.
+
+    The second step starts at once, whenever the first does.
+    """
+    network = slow_spine(rate)
+    grid = grid_of(network, range(2 * HOSTS))
+    rows = SpreadRows(
+        grid.sizes,
+        grid.npus,
+        tuple(ladders_of(network, grid)),
+        ((SpreadStep("copy", (1,), 0), SpreadStep("copy", (0,), 0)),),
+        1,
+        0,
+        np.append(first, np.arange(HOSTS - 1) * PUSH),
+    )
+    demand = Collective.of("broadcast", range(2 * HOSTS), size, root=0)
+    return Algorithm((demand,), replace(rows, **change), Timing(network, CostModel()))
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        far(),  # start + turns + hop = 2^63 and more
+        far(first=0, size=8_000_000),  # the hop alone, and each turn
+        far(first=0, size=1_900_000),  # the turns
+        far(first=0, period=LAST // 5, pieces=4),  # the fourth piece
+    ],
+)
+def test_what_leaves_the_clock(algorithm: Algorithm) -> None:
+    """No sum that the judge makes may be more than 64 bits hold."""
+    rows = rows_of(algorithm)
+    if rows.pieces > 1:
+        demand = Collective.of("broadcast", range(2 * HOSTS), 4 * CHUNK, rows.pieces, root=0)
+        algorithm = replace(algorithm, demands=(demand,))
+    refused(algorithm, "structure", "leaves the clock")
+    for use in (lambda: algorithm.time, lambda: algorithm.transfers):
+        with pytest.raises(InputError, match="leaves the clock"):
+            use()
+
+
+def test_turns_that_end_with_the_clock() -> None:
+    """All seven turns and the hop, a picosecond before the end; a step that waits for it cannot."""
+    hop = 8 * CHUNK * 10**12 // 2
+    refused(
+        far(first=(1 << 62) - 1 - hop, rate=2), "order", "starts at 0ps", "only at 4.61169e+06s"
+    )
+    refused(far(first=(1 << 62) - hop, rate=2), "structure", "leaves the clock")
+
+
+def on_a_switch(parts: int, pieces: int, **change: object) -> Algorithm:
+    """The root of eight NPUs copies to all: as many parts and pieces, with chunks of 16 B."""
+    network = load_topology("switch:8", bandwidth="1GB/s", latency="10ns")
+    grid = grid_of(network, range(8))
+    rows = SpreadRows(
+        grid.sizes,
+        grid.npus,
+        tuple(ladders_of(network, grid)),
+        ((SpreadStep("copy", (0,), 0),),) * parts,
+        pieces,
+        1,
+        np.arange(7 * parts),
+    )
+    demand = Collective.of("broadcast", range(8), parts * pieces * 16, parts * pieces, root=0)
+    return Algorithm((demand,), replace(rows, **change), Timing(network, CostModel()))
+
+
+def test_more_than_is_compared_is_refused() -> None:
+    """What a few rows can claim is bounded: steps, and moves that are on their way at once."""
+    refused(on_a_switch(MOST_STEPS + 1, 1), "structure", "1,025 steps; expected 1,024 at most")
+    at_once = MOST_AT_ONCE // 7 + 1
+    zero = on_a_switch(1, at_once, period=0)
+    refused(zero, "structure", f"{at_once:,} pieces of 7 moves are on their way at once")
+    assert zero.time > 0
+    parts = on_a_switch(MOST_STEPS, 4096, period=0)
+    refused(parts, "structure", "4,096 pieces of 7,168 moves are on their way at once")
+
+
+@pytest.mark.parametrize("start", [np.arange(7 * 64) // 7, np.zeros(7 * 64, dtype=np.int64)])
+def test_many_steps_at_the_same_time(start: np.ndarray) -> None:
+    """All are the root's, so they meet, however many start together."""
+    refused(on_a_switch(64, 512, start=start), "link", "takes links from")
+    refused(on_a_switch(64, 512, start=start, period=0), "link", "takes links from")
+
+
+@examples(30)
+@given(spread_plans())
+def test_steps_are_apart_if_nobody_makes_both(algorithm: Algorithm) -> None:
+    """As found from all who make them, place by place."""
+    rows = rows_of(algorithm)
+    found = [wave for part in waves(rows) for wave in part]
+    places = np.arange(len(rows.npus))
+    strides = np.cumprod([1, *rows.sizes[:-1]])
+    off = (places[:, None] // strides % np.array(rows.sizes) > 0) @ (
+        1 << np.arange(len(rows.sizes))
+    )
+    senders = [
+        {
+            place
+            for place in places.tolist()
+            if not off[place] & wave.at_root and all(off[place] & line for line in wave.off_root)
+        }
+        for wave in found
+    ]
+    one, two = (axis.reshape(-1) for axis in np.indices((len(found), len(found))))
+    apart = spread._Apart.of(found).are(one, two)
+    for a, b, said in zip(one.tolist(), two.tolist(), apart.tolist(), strict=True):
+        assert said == senders[a].isdisjoint(senders[b])

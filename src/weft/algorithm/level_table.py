@@ -16,6 +16,7 @@ from weft.algorithm.transfers import Buffer, Routes, Transfers, place
 from weft.errors import InputError
 from weft.topology.grid import moved
 from weft.topology.ladders import Climb
+from weft.units import CLOCK_PS, PS_PER_S, format_time
 
 if TYPE_CHECKING:
     from weft.algorithm.levels import LevelPart, LevelRows, LevelStep, Stage
@@ -127,11 +128,11 @@ class LevelTable:
         levels = self.levels
         by = self.moves(stage, np.arange(math.prod(stage.shape))).by
         climb, end = self._climb(stage), levels.start[stage.moves].copy()
-        tops = climb.top(by)
+        tops, last = climb.top(by), int(end.max(initial=0))
         check_tops(tops)
         longest = self.sizes_of(stage.part)[1]
         for top in np.unique(tops).tolist():
-            wait = self.wait(climb, stage.part, top) * climb.last_turn[top]
+            wait = self._wait(climb, stage.part, top, last) * climb.last_turn[top]
             takes = self._takes(climb, top, np.array([longest]))
             end[tops == top] += wait + int(takes[0])
         return end
@@ -142,10 +143,11 @@ class LevelTable:
         start, tops = self.levels.start[stage.moves][which], climb.top(moves.by)
         check_tops(tops)
         _, size = self._carried(stage, moves, at)
+        last = int(start.max(initial=0))
         end = np.empty_like(start)
         for top in np.unique(tops).tolist():
             mine = tops == top
-            wait = self.wait(climb, stage.part, top)
+            wait = self._wait(climb, stage.part, top, last)
             start[mine] += climb.ladder.turn[top][at[mine]] * np.int64(wait)
             end[mine] = start[mine] + self._takes(climb, top, size[mine])
         return start, end
@@ -256,9 +258,10 @@ class LevelTable:
             sizes = pieces[:, first : first + levels.parts[part].pieces]
         return int(sizes.min()), int(sizes.max())
 
-    def wait(self, climb: Climb, part: int, top: int) -> int:
-        """How long each turn on shared links takes: as long as one of them may be held."""
-        return turn_time(climb, self.algorithm.require_timing().cost.core, self.sizes_of(part), top)
+    def _wait(self, climb: Climb, part: int, top: int, last: int) -> int:
+        """How long each turn on shared links takes; `last`: when moves start at the latest."""
+        cost = self.algorithm.require_timing().cost.core
+        return checked_wait(climb, cost, self.sizes_of(part), top, last)
 
     def _takes(self, climb: Climb, top: int, size: Numbers) -> Numbers:
         """How long chunks of these sizes are on their way."""
@@ -377,3 +380,20 @@ def turn_time(climb: Climb, cost: _core.CostModel, sizes: tuple[int, int], top: 
         return 0
     begin, end = hop_times(climb, cost, sizes[0], top)[1], hop_times(climb, cost, sizes[1], top)[2]
     return int((end - begin)[shared].max())
+
+
+def checked_wait(
+    climb: Climb, cost: _core.CostModel, sizes: tuple[int, int], top: int, last: int
+) -> int:
+    """How long each turn takes; raise if who starts at `last`, with all turns, leaves the clock.
+
+    Reckoned in whole numbers of any length: links one after the other are never faster than a hop,
+    and the cost model has no longer times to push a chunk than half the clock.
+    """
+    rate, latency = (column.tolist() for column in climb.speeds(top))
+    alone = sum(-(-sizes[1] * PS_PER_S // one) for one in rate) + sum(latency)
+    if 2 * alone < CLOCK_PS:
+        wait, longest = turn_time(climb, cost, sizes, top), hop_times(climb, cost, sizes[1], top)[0]
+        if last + wait * climb.last_turn[top] + longest < CLOCK_PS:
+            return wait
+    raise InputError(f"a move that starts at {format_time(last)} leaves the clock (53 days)")

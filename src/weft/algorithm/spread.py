@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 ACTS = ("scatter", "copy", "gather")
 MOST_CHUNKS = 1 << 22  # that planners make, and that are read back from a few rows
+MOST_STEPS = 1 << 10  # of all parts together, too
+MOST_AT_ONCE = 1 << 22  # moves of pieces that are on their way together, which are compared
 
 
 class SpreadStep(NamedTuple):
@@ -176,13 +178,14 @@ class SpreadRows(CompactRows):
         table, latest = SpreadTable(algorithm, self), 0
         for stage in self.stages:
             # Those that may be the last, by the longest of their chunks; then exactly.
-            end = (table.latest(stage)[:, None] + np.arange(self.pieces) * self.period).reshape(-1)
+            end = (table.latest(stage)[:, None] + table.unlike * self.period).reshape(-1)
             places = table.senders(stage)
             for at in np.argsort(-end, kind="stable").tolist():
                 if end[at] <= latest:
                     break
-                which = np.full_like(places, at // self.pieces)
-                latest = max(latest, table.end(stage, which, places, at % self.pieces))
+                which = np.full_like(places, at // len(table.unlike))
+                piece = int(table.unlike[at % len(table.unlike)])
+                latest = max(latest, table.end(stage, which, places, piece))
         return latest
 
     def of_npu(self, algorithm: Algorithm, npu: int) -> Transfers:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft import _core
-from weft.algorithm.level_table import ListedMoves, Ways, check_tops, takes, turn_time
+from weft.algorithm.level_table import ListedMoves, Ways, check_tops, checked_wait, takes
 from weft.topology.grid import moved
 from weft.topology.ladders import Climb
 
@@ -51,6 +51,17 @@ class SpreadTable:
         """Of all chunks."""
         return self.algorithm.demands[0].piece_bytes
 
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """Bytes of the smallest and the largest chunk."""
+        return int(self._bytes.min()), int(self._bytes.max())
+
+    @cached_property
+    def unlike(self) -> Numbers:
+        """Pieces with chunks of other sizes than the next one's, and the last: one ends last."""
+        sizes = self._bytes.reshape(-1, self.spread.pieces)
+        return np.flatnonzero(np.append((sizes[:, 1:] != sizes[:, :-1]).any(axis=0), True))
+
     def _step(self, stage: SpreadStage) -> SpreadStep:
         return self.spread.parts[stage.part][stage.step]
 
@@ -83,10 +94,11 @@ class SpreadTable:
         spread, climb = self.spread, self._climb(stage)
         tops = climb.top(self._displacement(self.by(stage, np.arange(stage.count))))
         check_tops(tops)
-        end, largest = spread.start[stage.first :][: stage.count].copy(), self._bytes.max()
+        end = spread.start[stage.first :][: stage.count].copy()
         for top in np.unique(tops).tolist():
-            longest = int(takes(climb, self._cost, top, np.array([largest]))[0])
-            end[tops == top] += self._wait(climb, top) * climb.last_turn[top] + longest
+            waits = self._wait(stage, top) * climb.last_turn[top]
+            longest = int(takes(climb, self._cost, top, np.array(self._sizes[1:]))[0])
+            end[tops == top] += waits + longest
         return end
 
     def rows(self, stage: SpreadStage, which: Numbers, at: Numbers, pieces: Numbers) -> ListedMoves:
@@ -130,7 +142,7 @@ class SpreadTable:
         check_tops(tops)
         for top in np.unique(tops).tolist():
             mine = tops == top
-            start[mine] += climb.ladder.turn[top][at[mine]] * np.int64(self._wait(climb, top))
+            start[mine] += climb.ladder.turn[top][at[mine]] * np.int64(self._wait(stage, top))
             end[mine] = start[mine] + takes(climb, self._cost, top, size[mine])
         return start, end
 
@@ -141,10 +153,11 @@ class SpreadTable:
     def _cost(self) -> _core.CostModel:
         return self.algorithm.require_timing().cost.core
 
-    def _wait(self, climb: Climb, top: int) -> int:
+    def _wait(self, stage: SpreadStage, top: int) -> int:
         """How long each turn on shared links takes."""
-        sizes = int(self._bytes.min()), int(self._bytes.max())
-        return turn_time(climb, self._cost, sizes, top)
+        spread, mine = self.spread, self.spread.start[stage.first :][: stage.count]
+        last = int(mine.max()) + (spread.pieces - 1) * spread.period
+        return checked_wait(self._climb(stage), self._cost, self._sizes, top, last)
 
     def _first_share(self, part: int) -> int:
         spread = self.spread

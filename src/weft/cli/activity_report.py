@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.algorithm import Activity
-from weft.cli.tables import Rows, print_rows, shown_group, shown_models, shown_time
+from weft.cli.tables import Rows, print_rows, shown_cut, shown_group, shown_models, shown_time
 from weft.topology.links import titled
 from weft.units import format_size
 
@@ -38,7 +38,7 @@ def _demand(facts: dict[str, Any]) -> str:
     root = "" if facts["root"] is None else f", root {facts['root']}"
     return (
         f"{facts['collective']} of {format_size(facts['size_bytes'])} among {facts['ranks']:,} "
-        f"NPUs ({group}){root}, {facts['chunks']:,} chunk(s) per share, "
+        f"NPUs ({group}){root}, {shown_cut(facts['collective'], facts['chunks'])}, "
         f"of up to {format_size(facts['largest_chunk_bytes'])}"
     )
 

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.printing import say
-from weft.cli.tables import Rows, print_facts, print_rows, shown_group, shown_models, shown_time
+from weft.cli.tables import (
+    Rows,
+    has_shares,
+    print_facts,
+    print_rows,
+    shown_cut,
+    shown_group,
+    shown_models,
+    shown_time,
+)
 from weft.collective import Collective
 from weft.display import named
 from weft.figures import Grouped, GroupResult
@@ -125,7 +134,10 @@ def _demand_rows(result: Result) -> Rows:
     if len(result.groups) > 1:
         return []
     demand = result.collective
-    cut = f"{demand.chunks_per_share} chunk(s) per share"
+    cut = shown_cut(demand.kind, demand.chunks_per_share)
+    if not has_shares(demand.kind):
+        up_to = "up to " * (demand.smallest_chunk < demand.largest_chunk)
+        cut = f"{cut} of {up_to}{format_size(demand.largest_chunk)}"
     if demand.pattern.any_cut and demand.parts is not None:  # in fewer chunks than NPUs
         cut = f"{len(demand.chunks)} chunk(s)"
     rows = [("size", f"{format_size(demand.size)} in {cut}")]

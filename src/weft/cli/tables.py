@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.cli.printing import cell
-from weft.collective import format_group
+from weft.collective import PATTERNS, format_group
 from weft.units import PS_PER_US, format_time
 
 T = TypeVar("T")
@@ -54,6 +54,19 @@ def print_whole(console: Console, table: Table) -> None:
     """Print a table as wide as it is: cells cut short would be worse than lines that wrap."""
     wide = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
     Console(width=max(console.width, wide)).print(table)
+
+
+def shown_cut(kind: str, chunks: int) -> str:
+    """In how many chunks each share is cut; or the buffer, if one root has or gets all of it."""
+    if has_shares(kind):
+        return f"{chunks:,} chunk(s) per share"
+    return f"{chunks:,} chunk{'s' * (chunks > 1)}"
+
+
+def has_shares(kind: str) -> bool:
+    """Whether a buffer is not all of one root's."""
+    pattern = PATTERNS[kind]
+    return not pattern.rooted or pattern.parts(2) > 1
 
 
 def both_ends(steps: Sequence[T]) -> Iterator[tuple[int, T | None]]:

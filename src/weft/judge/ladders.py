@@ -17,6 +17,7 @@ from weft.cost import CostModel
 from weft.judge.table import malformed_column
 from weft.topology.ladders import Ladder
 from weft.topology.model import Topology
+from weft.units import PS_PER_S
 
 Numbers = NDArray[np.int64]
 
@@ -58,12 +59,18 @@ class Rungs:
             found |= above
         return found
 
+    def longest(self, top: int, size: int) -> int:
+        """No time of a hop over `top` is longer: each link after the other, in whole numbers."""
+        links = self._links(top)
+        speeds = zip(self.topology.bandwidth[links], self.topology.latency[links], strict=True)
+        return sum(-(-size * PS_PER_S // int(rate)) + int(latency) for rate, latency in speeds)
+
     def holds(self, cost: CostModel, top: int, sizes: Numbers) -> tuple[int, Numbers, Numbers]:
         """Of a hop over `top`: how long it takes at most, and when it may hold each of its links.
 
         Links are in order: up from the first tier, then down to it. `sizes`: those of chunks.
         """
-        links = np.concatenate([self.ladder.up[: top + 1, 0], self.ladder.down[top::-1, 0]])
+        links = self._links(top)
         speeds = self.topology.bandwidth[links], self.topology.latency[links]
         offsets = np.array([0, len(links)])
         times = [_core.hop_times(cost.core, *speeds, offsets, size) for size in sizes.tolist()]
@@ -71,6 +78,10 @@ class Rungs:
         begin = np.min([begin for _, begin, _ in times], axis=0)
         end = np.max([begin + length for _, begin, length in times], axis=0)
         return takes, begin, end
+
+    def _links(self, top: int) -> NDArray[np.int32]:
+        """Those of place 0: all others are as fast."""
+        return np.concatenate([self.ladder.up[: top + 1, 0], self.ladder.down[top::-1, 0]])
 
 
 def wrong_ladder(

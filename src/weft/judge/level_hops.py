@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from weft.cost import CostModel
 from weft.judge.ladders import Rungs
+from weft.units import CLOCK_PS, format_time
 
 Numbers = NDArray[np.int64]
 
@@ -85,6 +86,20 @@ class PartHops:
                 return f"no switch of ladder {step.ladder} is above places 0 and {far}"
         return None
 
+    def leaving(self, step: int, latest: int) -> str | None:
+        """Whether a move that starts as late as that may end after the clock, in words.
+
+        Reckoned in whole numbers of any length. If it may not, all its times, and their sums with
+        its start, are within the clock.
+        """
+        ladder = self.steps[step].ladder
+        for top in np.unique(self.tops(step)).tolist():
+            # The cost model has no longer times to push a chunk than half the clock.
+            alone = self.ladders[ladder].longest(top, int(self.bytes.max()))
+            if 2 * alone >= CLOCK_PS or latest + self._over(ladder, top) >= CLOCK_PS:
+                return f"a move that starts at {format_time(latest)} leaves the clock (53 days)"
+        return None
+
     def late(self, step: int) -> Numbers:
         """The latest that what a move carries arrives after its start, by distance."""
         tops, ladder = self.tops(step), self.steps[step].ladder
@@ -95,10 +110,12 @@ class PartHops:
 
     def over(self, step: int) -> int:
         """How long after its start a move may hold links, or be on its way, at the most."""
-        ladder, longest = self.steps[step].ladder, int(self.late(step).max(initial=0))
-        for top in np.unique(self.tops(step)).tolist():
-            longest = max(longest, int(self.holds(ladder, top)[2].max()) + self.spread(ladder, top))
-        return longest
+        tops = np.unique(self.tops(step)).tolist()
+        return max((self._over(self.steps[step].ladder, top) for top in tops), default=0)
+
+    def _over(self, ladder: int, top: int) -> int:
+        takes, _, end = self.holds(ladder, top)
+        return max(takes, int(end.max())) + self.spread(ladder, top)
 
     def holds(self, ladder: int, top: int) -> tuple[int, Numbers, Numbers]:
         """See `Rungs.holds`."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, SpreadPart, SpreadRows, SpreadStep
+from weft.algorithm.spread import MOST_STEPS
 from weft.judge.table import malformed_column
 from weft.units import CLOCK_PS
 
@@ -67,15 +68,13 @@ class Wave:
         return (self.distances, *(self.shares[i] for i in self.sent))
 
     @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+    @property
     def moves(self) -> Numbers:
         """Their numbers, by distance."""
-        each = math.prod(self.shape[1:])
-        return self.first + np.arange(self.distances * each).reshape(self.distances, each)
-
-    def is_apart(self, other: Wave) -> bool:
-        """Whether nobody sends in both."""
-        pairs = ((self, other), (other, self))
-        return any(line & ~two.at_root == 0 for one, two in pairs for line in one.off_root)
+        return self.first + np.arange(self.count).reshape(self.distances, -1)
 
 
 def bits(step: SpreadStep) -> int:
@@ -93,7 +92,7 @@ def waves(rows: SpreadRows) -> list[list[Wave]]:
     found, first = [], 0
     for part in rows.parts:
         mine = list(_waves(rows, part, first))
-        first = mine[-1].first + mine[-1].moves.size
+        first = mine[-1].first + mine[-1].count
         found.append(mine)
     return found
 
@@ -109,7 +108,7 @@ def _waves(rows: SpreadRows, part: SpreadPart, first: int) -> Iterator[Wave]:
             *(i, shares, tuple(own), scattered, first, line(rows, step) - 1), untouched, off_root
         )
         yield wave
-        first += wave.moves.size
+        first += wave.count
         untouched &= ~bits(step)
         if step.act == "scatter":
             own.append(number)
@@ -152,6 +151,8 @@ def _malformed(algorithm: Algorithm, rows: SpreadRows) -> str | None:
         return f"the first place of the grid is that of NPU {rows.npus[0]}, not of the root"
     if not rows.parts or rows.pieces < 1:
         return "there are no parts, or no pieces"
+    if (steps := sum(map(len, rows.parts))) > MOST_STEPS:
+        return f"the parts have {steps:,} steps; expected {MOST_STEPS:,} at most"
     for part in rows.parts:
         if (wrong := _wrong_part(rows, part)) is not None:
             return wrong
@@ -161,7 +162,7 @@ def _malformed(algorithm: Algorithm, rows: SpreadRows) -> str | None:
     )
     if chunks != demand.chunk_count:
         return f"the parts have {chunks} chunks, not {demand.chunk_count}"
-    count = sum(wave.moves.size for part in waves(rows) for wave in part)
+    count = sum(wave.count for part in waves(rows) for wave in part)
     if (wrong := malformed_column("start", rows.start, np.int64, count)) is not None:
         return wrong
     if rows.period < 0 or (rows.start < 0).any():

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.algorithm import Algorithm, SpreadPart, SpreadRows, SpreadStep, Timing
-from weft.algorithm.spread import MOST_CHUNKS
+from weft.algorithm.spread import MOST_AT_ONCE, MOST_CHUNKS, MOST_STEPS
 from weft.collective.chunks import cut
 from weft.planners.problem import Problem
 from weft.planners.terraces import is_uneven, slowness
@@ -292,7 +292,7 @@ class SpreadSearch:
             twice += slots * pace.byte * times
             if lines is way.lines:  # parts run side by side
                 steps, latency = steps + times, latency + times * pace.late
-        if moves > _MOST_MOVES:
+        if moves > _MOST_MOVES or sum(map(len, self.parts(way))) > MOST_STEPS:
             return
         for pieces in self.pieces(shares):
             chunk = -(-self.units // (shares * pieces)) * self.problem.demand.alignment
@@ -357,6 +357,8 @@ class SpreadSearch:
             rows = self._rows(way, pieces, 0, np.zeros(0, dtype=np.int64))
             waves = Waves(rows, self.hops, self.sizes_of[chunks])
             timed = waves.one_by_one() if pieces == 1 else waves.in_period()
+            if timed.at_once(pieces) > MOST_AT_ONCE:
+                timed = waves.one_by_one()
             self.seen[way, pieces] = timed
         return self.seen[way, pieces]
 

@@ -38,6 +38,10 @@ class Timed:
         """When all pieces are there."""
         return self.span + (pieces - 1) * self.period
 
+    def at_once(self, pieces: int) -> int:
+        """How many moves there are in pieces of which one may begin before the first is there."""
+        return min(pieces, self.span // self.period + 2) * len(self.start)
+
 
 @dataclass(frozen=True)
 class _Hop:

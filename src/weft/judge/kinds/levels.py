@@ -48,6 +48,11 @@ def judge_levels(algorithm: Algorithm, rows: LevelRows, _progress: Progress = No
     for part in parts:
         if (unreached := part.unreached()) is not None:
             return Verdict(False, unreached, "route")
+    for number, phases in all_phases(rows):
+        for phase in phases:
+            latest = int(phase.of(rows.start).max(initial=0))
+            if (leaving := parts[number].leaving(phase.step, latest)) is not None:
+                return Verdict(False, leaving, "structure")
     verdict = _early(rows, parts)
     if verdict is None:  # a verdict of something wrong is false
         verdict = meeting(topology, rows.sizes, ladders, rows.start, _goings(rows, parts))

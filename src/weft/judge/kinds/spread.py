@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.algorithm import Algorithm, SpreadRows
+from weft.algorithm.spread import MOST_AT_ONCE
 from weft.judge.kinds import Progress, judges
 from weft.judge.ladders import Rungs, wrong_ladder
 from weft.judge.level_hops import PartHops
@@ -18,7 +20,6 @@ from weft.judge.verdict import Verdict
 from weft.units import format_time
 
 Numbers = NDArray[np.int64]
-_MOST_UNROLLED = 1 << 25  # moves of pieces that may meet
 
 
 @judges(SpreadRows)
@@ -44,6 +45,8 @@ def judge_spread(algorithm: Algorithm, rows: SpreadRows, _progress: Progress = N
     for hops in parts:
         if (unreached := hops.unreached()) is not None:
             return Verdict(False, unreached, "route")
+    if (leaving := _leaving(rows, parts)) is not None:
+        return Verdict(False, leaving, "structure")
     verdict = _early(rows, parts)
     if verdict is None:  # a verdict of something wrong is false
         verdict = _meeting(algorithm, rows, ladders, parts)
@@ -54,6 +57,17 @@ def judge_spread(algorithm: Algorithm, rows: SpreadRows, _progress: Progress = N
     verdict = judge_table(algorithm)
     text = f"listed for all NPUs: {verdict.violation}"
     return verdict if verdict else Verdict(False, text, verdict.kind, verdict.row)
+
+
+def _leaving(rows: SpreadRows, parts: list[PartHops]) -> str | None:
+    """A move that may end after the clock, in words."""
+    later = (rows.pieces - 1) * rows.period
+    for hops, part in zip(parts, waves(rows), strict=True):
+        for wave in part:
+            latest = int(rows.start[wave.first :][: wave.count].max()) + later
+            if (leaving := hops.leaving(wave.step, latest)) is not None:
+                return leaving
+    return None
 
 
 def _late(rows: SpreadRows, hops: PartHops, wave: Wave) -> Numbers:
@@ -108,17 +122,27 @@ def _meeting(
     span, count = last - int(rows.start.min()), len(rows.start)
     apart = span // rows.period + 1 if rows.period else rows.pieces
     unrolled = min(rows.pieces, apart + 1)
-    if unrolled * count > _MOST_UNROLLED:
-        return Verdict(False, f"{unrolled} pieces are on their way at once", "structure")
+    if unrolled * count > MOST_AT_ONCE:
+        text = (
+            f"{unrolled:,} pieces of {count:,} moves are on their way at once; the judge looks at "
+            f"{MOST_AT_ONCE:,} moves at most"
+        )
+        return Verdict(False, text, "structure")
     start = (np.arange(unrolled)[:, None] * rows.period + rows.start).reshape(-1)
     kept = _with_links_of_their_own(rows, found, start)
     goings = [
         Going(hops, wave.step, rows.sums, np.where(kept[moves], moves, -1))
         for hops, wave in found
-        for moves in [np.concatenate([wave.moves + i * count for i in range(unrolled)], axis=1)]
+        for moves in [_repeated(wave, np.arange(unrolled) * count)]
     ]
     topology = algorithm.require_timing().topology
     return meeting(topology, rows.sizes, ladders, start, goings)
+
+
+def _repeated(wave: Wave, first: Numbers) -> Numbers:
+    """The moves of a wave in several pieces, of which each begins with a number."""
+    moves: Numbers = wave.moves[:, None] + first[:, None]
+    return moves.reshape(wave.distances, -1)
 
 
 def _with_links_of_their_own(
@@ -133,20 +157,59 @@ def _with_links_of_their_own(
     for i, (hops, wave) in enumerate(found):
         number[wave.moves], ladder[wave.moves] = i, hops.steps[wave.step].ladder
         by[wave.moves] = hops.away(wave.step)[:, None]
-    apart = np.array([[one.is_apart(two) for _, one in found] for _, two in found])
     number, ladder, by = (np.tile(column, len(start) // count) for column in (number, ladder, by))
-    order = np.lexsort((by, ladder, start))
-    keys = np.stack([start, ladder, by])[:, order]
+    order = np.lexsort((number, by, ladder, start))
     number = number[order]
-    shared = np.zeros(len(start), dtype=np.bool_)
-    own = np.zeros(len(start), dtype=np.bool_)
-    # Of more than there are waves, some that are next to each other are of the same.
-    for back in range(1, min(len(found) + 1, len(start))):
-        same = (keys[:, back:] == keys[:, :-back]).all(axis=0)
-        if not same.any():
-            break
-        shared[back:] |= same
-        own[back:] |= same & ~apart[number[back:], number[:-back]]
-    kept = np.empty(len(start), dtype=np.bool_)
-    kept[order] = ~shared | own
+    news = [np.diff(column[order], prepend=-1) != 0 for column in (start, ladder, by)]
+    like = np.cumsum(np.any(news, axis=0))
+    twice = np.flatnonzero((np.diff(like) == 0) & (np.diff(number) == 0))
+    kept = np.zeros(len(start), dtype=np.bool_)
+    if len(twice):  # two of one step meet, whatever others do
+        kept[order[twice[0] : twice[0] + 2]] = True
+        return kept
+    apart = _Apart.of([wave for _, wave in found])
+    # Now no more than there are steps are alike.
+    kept[order[np.diff(like, prepend=0) > 0]] = True
+    at, back = np.arange(len(start)), 0
+    while len(at):
+        back += 1
+        at = at[at >= back]
+        at = at[like[at] == like[at - back]]
+        are_apart = apart.are(number[at], number[at - back])
+        kept[order[at[~are_apart]]] = True
+        at = at[are_apart]
     return kept
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """Whether nobody sends in both of two waves.
+
+    Attributes
+    ----------
+    at_root
+        See `Wave`; of each.
+    off_root
+        The same, one row each; -1 where there are fewer lines than in others.
+    """
+
+    at_root: Numbers
+    off_root: Numbers
+
+    @classmethod
+    def of(cls, waves: list[Wave]) -> _Apart:
+        most = max(len(wave.off_root) for wave in waves)
+        off_root = [wave.off_root + (-1,) * (most - len(wave.off_root)) for wave in waves]
+        shape = len(waves), most
+        return cls(
+            np.array([wave.at_root for wave in waves], dtype=np.int64),
+            np.array(off_root, dtype=np.int64).reshape(shape),
+        )
+
+    def are(self, one: Numbers, two: Numbers) -> NDArray[np.bool_]:
+        """Of waves by their numbers, pair by pair."""
+        found = np.zeros(len(one), dtype=np.bool_)
+        for a, b in ((one, two), (two, one)):
+            for line in self.off_root.T:
+                found |= line[a] & ~self.at_root[b] == 0
+        return found
