@@ -1,10 +1,17 @@
-"""A network on which the last of those who take turns waits nearly as long as the clock runs."""
+"""A Broadcast in which the last of those who take turns waits nearly as long as the clock runs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from weft.algorithm import Algorithm, SpreadRows, SpreadStep, Timing
+from weft.collective import Collective
+from weft.cost import CostModel
 from weft.topology import Topology
+from weft.topology.grid import grid_of
+from weft.topology.ladders import ladders_of
 from weft.units import CLOCK_PS
 
 HOSTS = 8  # on each of two leaves, whose one link to the spine is slow
@@ -28,3 +35,23 @@ def slow_spine(rate: int = 1) -> Topology:
         switches=3,
         dimensions=(HOSTS, 2),
     )
+
+
+def far(size: int = CHUNK, first: int = LAST, rate: int = 1, **change: object) -> Algorithm:
+    """The root copies across two leaves with one slow link to the spine; then both in their leaf.
+
+    The second step starts at once, whenever the first does.
+    """
+    network = slow_spine(rate)
+    grid = grid_of(network, range(2 * HOSTS))
+    rows = SpreadRows(
+        grid.sizes,
+        grid.npus,
+        tuple(ladders_of(network, grid)),
+        ((SpreadStep("copy", (1,), 0), SpreadStep("copy", (0,), 0)),),
+        1,
+        0,
+        np.append(first, np.arange(HOSTS - 1) * PUSH),
+    )
+    demand = Collective.of("broadcast", range(2 * HOSTS), size, root=0)
+    return Algorithm((demand,), replace(rows, **change), Timing(network, CostModel()))

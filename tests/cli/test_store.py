@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import refused, weft
+from tests.far_turns import far
+from weft.formats import write
 
 MESH = ("synth", "mesh:3x3", "all-gather", "--size", "9MB", "--chunks", "1")
 
@@ -107,3 +109,17 @@ def test_moves_of_many_are_listed_where_they_fit(tmp_path):
         (("show", "b.weft", "--npu", "3"), "routes, too many to list"),
     ):
         assert words in refused(*args, cwd=tmp_path)
+
+
+def test_times_that_leave_the_clock(tmp_path):
+    """The judge says so; where a time is to be shown, that is an error."""
+    path, text = (
+        tmp_path / "a.weft",
+        "a move that starts at 4.61069e+06s leaves the clock (53 days)",
+    )
+    write(far(), path)
+    for command in ("verify", "simulate"):
+        done = weft(command, str(path))
+        assert (done.returncode, done.stdout, done.stderr) == (1, f"{path}: {text}\n", "")
+    done = weft("show", str(path))
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"weft: {path}: {text}\n")

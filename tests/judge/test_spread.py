@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.far_turns import CHUNK, HOSTS, LAST, PUSH, slow_spine
+from tests.far_turns import CHUNK, HOSTS, LAST, far
 from tests.spread_plans import rows_of, spread_plans
 from weft.algorithm import Algorithm, SpreadRows, SpreadStep, Timing
 from weft.algorithm.spread import MOST_AT_ONCE, MOST_STEPS
@@ -267,26 +267,6 @@ def test_collectives_that_rows_do_not_serve() -> None:
     small = algorithm.topology.with_switches(buffers={4: 1000})
     changed = replace(algorithm, timing=Timing(small, CostModel()))
     refused(changed, "structure", "switches that can hold any chunk")
-
-
-def far(size: int = CHUNK, first: int = LAST, rate: int = 1, **change: object) -> Algorithm:
-    """The root copies across two leaves with one slow link to the spine; then both in their leaf.
-
-    The second step starts at once, whenever the first does.
-    """
-    network = slow_spine(rate)
-    grid = grid_of(network, range(2 * HOSTS))
-    rows = SpreadRows(
-        grid.sizes,
-        grid.npus,
-        tuple(ladders_of(network, grid)),
-        ((SpreadStep("copy", (1,), 0), SpreadStep("copy", (0,), 0)),),
-        1,
-        0,
-        np.append(first, np.arange(HOSTS - 1) * PUSH),
-    )
-    demand = Collective.of("broadcast", range(2 * HOSTS), size, root=0)
-    return Algorithm((demand,), replace(rows, **change), Timing(network, CostModel()))
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def show(
     from weft.algorithm import Activity, described
     from weft.api import load
     from weft.cli import progress
+    from weft.documents import naming
     from weft.errors import InputError
     from weft.formats.conversion import size_of
     from weft.progress import Tracker
@@ -64,7 +65,8 @@ def show(
         algorithm = load(source.path, hints, kind=source.kind, progress=report)
         # None where only the beginning of the files' names is given.
         stored = size_of(Path(source.path)) if Path(source.path).exists() else None
-        facts = described(algorithm) | {"stored_bytes": stored}
+        with naming(Path(source.path)):
+            facts = described(algorithm) | {"stored_bytes": stored}
         if program:
             from weft.runtime import Programs  # seldom asked for
 
