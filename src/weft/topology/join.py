@@ -116,7 +116,7 @@ def _host(text: str | os.PathLike[str], wishes: Wishes) -> HostFile:
             f"{path} is a network, not the file of a host; expected one that names adapters, such "
             "as an NCCL topology dump"
         )
-    return HostFile(machine, names)
+    return HostFile(machine, names, str(path))
 
 
 def _fabric(fabric: str | os.PathLike[str], wishes: Wishes) -> Machine:
