@@ -11,8 +11,10 @@ import pytest
 from tests.cli.command import refused, weft
 from tests.topology.machines.hosts import dgx, hive, railed, trays
 from weft import health
+from weft.errors import FormatError
 from weft.health import Checkup
 from weft.topology import TOPOLOGIES
+from weft.topology.files import write_topology
 from weft.topology.join import join_files
 
 FOUR = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]
@@ -126,9 +128,63 @@ def test_a_host_with_fewer_gpus_or_adapters_in_a_cluster(tmp_path: Path) -> None
     found = health.check_topology(cluster.topology)
     assert {
         "host n5 has 2 GPUs; the other 5 hosts have 4 each",
-        "host n3 has 1 adapter in the fabric; 5 hosts have 2; missing: 0000:20:00.0",
+        "host n3 has 1 adapter in the fabric; 5 hosts have 2; missing: mlx5_1 (pci 0000:20:00.0)",
     } <= set(texts(found))
     assert found.npus == 22
+
+
+def cluster_of(folder: Path, fabric: str, host: str = "", form: str = "yaml") -> Path:
+    """Four hosts on a fabric, written to a file; ``b`` may be another than the others."""
+    (folder / "dgx.xml").write_text(dgx())
+    (folder / "b.xml").write_text(host or dgx())
+    (folder / "fabric.txt").write_text(fabric)
+    cluster = join_files([f"*={folder}/dgx.xml", folder / "b.xml"], folder / "fabric.txt")
+    where = folder / f"cluster.{form}"
+    write_topology(cluster.topology, where)
+    return where
+
+
+HEALTHY = railed(["a", "b", "c", "d"], spines=1, ups=4)
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_a_joined_cluster_is_looked_at_whole(form: str, tmp_path: Path) -> None:
+    """Also where its network has one link for several cables, or for a way through a switch."""
+    assert health.check(cluster_of(tmp_path, HEALTHY.text, form=form))
+    for old, new, words in (
+        ('link_width="16"', 'link_width="8"', "pci 0000:10:00.0 of b has 8 lanes, 31.51GB/s; most"),
+        (
+            "32.0 GT/s",
+            "16.0 GT/s",
+            "pci 0000:10:00.0 of b has 16 GT/s, 31.51GB/s; most like it",
+        ),
+        ('count="18"', 'count="17"', "of b has 17 NVLinks; the other 3 GPUs have 18 NVLinks"),
+    ):
+        found = health.check(cluster_of(tmp_path, HEALTHY.text, dgx().replace(old, new, 1), form))
+        (text,) = texts(found)
+        assert words in text
+
+
+def test_a_missing_cable_is_named_in_a_joined_cluster_as_in_its_fabric(tmp_path: Path) -> None:
+    for spines, words in (
+        (1, "leaf leaf0 has 3 links up; most like it have 4: 3 of 4 to spine spine0"),
+        (2, "leaf leaf0 has 7 links up; most like it have 8: 3 of 4 to spine spine0"),
+    ):
+        fabric = railed(["a", "b", "c", "d"], spines=spines, ups=4)
+        fabric.ups["leaf0", "spine0"] = 3
+        assert words in texts(health.check(cluster_of(tmp_path, fabric.text)))
+        assert words in texts(health.check(tmp_path / "fabric.txt"))
+
+
+def test_a_joined_cluster_that_was_changed_is_looked_at_as_it_is(tmp_path: Path) -> None:
+    path = cluster_of(tmp_path, HEALTHY.text)
+    text = path.read_text()
+    path.write_text(text.replace("450GB/s", "425GB/s", 1))
+    (finding,) = texts(health.check(path))
+    assert finding.endswith("has 425GB/s of NVLink; the other 3 GPUs have 450GB/s")
+    path.write_text(text.replace("  src: [", "  src: [99999, ", 1))
+    with pytest.raises(FormatError, match=r"wiring has [0-9]+ src, but [0-9]+ cables"):
+        health.check(path)
 
 
 def test_failures_that_are_known_are_what_is_wrong() -> None:

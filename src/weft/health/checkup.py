@@ -18,7 +18,7 @@ from weft.topology.labels import Wishes
 from weft.topology.load import is_path, parse_wishes, wishes_by_kind
 from weft.topology.machines import Cable, Machine, network_of
 from weft.topology.machines.machine import ENDPOINTS
-from weft.topology.machines.networks import machine_of
+from weft.topology.machines.networks import joined_of, machine_of
 from weft.topology.rates import NOMINAL, Rate
 
 COLLECTIVES = ("all-reduce", "all-to-all")
@@ -139,6 +139,9 @@ def check_topology(topology: Topology, rules: Sequence[Rule] | None = None) -> C
     if topology.whole is not None:
         return _check_failures(topology, topology.whole)
     if rules is None:
+        joined = joined_of(topology)
+        if joined is not None:
+            return check_machine(joined)
         rules = MEANT if topology.symmetry.transitive else RULES
     return check_machine(machine_of(topology), rules=rules)
 

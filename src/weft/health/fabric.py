@@ -92,10 +92,22 @@ def missing_adapters(body: Body) -> Iterator[Finding]:
             "missing-adapter",
             f"{what} {number or 'no'} adapter{'s' * (number != 1)} in the fabric; {len(alike)} "
             f"hosts have {most}"
-            + (f"; missing: {', '.join(lost)}" if lost else "")
+            + (f"; missing: {', '.join(_placed(body, hosts[0], lost))}" if lost else "")
             + (f"; {', '.join(hosts)}" if len(hosts) > 1 else ""),
             repair,
         )
+
+
+def _placed(body: Body, host: str, adapters: Iterable[str]) -> Iterator[str]:
+    """Adapters with the PCI switch they hang on, such as ``mlx5_1 (pci 0000:41:00.0)``."""
+    own = {
+        body.parts[nic].name: nic
+        for nic in body.machine.of_kind("nic")
+        if body.parts[nic].host == host
+    }
+    for name in adapters:
+        above = body.to_kind(own[name], "pci") if name in own else []
+        yield f"{name} (pci {body.parts[above[0]].name})" if above else name
 
 
 def fewer_ways(body: Body) -> Iterator[Finding]:

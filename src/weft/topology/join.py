@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from weft.topology.load import is_path, load_topology, wishes_by_kind
 from weft.topology.machines import Machine, network_of
 from weft.topology.machines.join import Joined, join, ports_of
 from weft.topology.machines.matching import HostFile
+from weft.topology.machines.networks import wiring_of
 from weft.topology.model import Topology
 
 
@@ -101,7 +102,11 @@ def join_files(
     files = [_host(host, wishes) for host in hosts]
     which = _adapters(adapters) if isinstance(adapters, str) else adapters
     joined = join(name, files, _fabric(fabric, wishes), adapters=which, count=count, rails=rails)
-    return Cluster(network_of(joined.machine, wishes), joined)
+    topology = network_of(joined.machine, wishes)
+    if topology.labels is not None:
+        wiring = wiring_of(joined.machine, wishes)
+        topology = replace(topology, labels=replace(topology.labels, wiring=wiring))
+    return Cluster(topology, joined)
 
 
 def _host(text: str | os.PathLike[str], wishes: Wishes) -> HostFile:
