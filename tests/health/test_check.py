@@ -111,6 +111,22 @@ def test_a_missing_rail_uplink_and_a_slow_cable(tmp_path: Path) -> None:
     assert lost["slower-link"]["all-to-all"] > 0.2
 
 
+def test_one_slow_cable_of_several(tmp_path: Path) -> None:
+    fabric = railed(["a", "b", "c"], spines=1, ups=2)
+    leaf, spine = (f"S-{fabric.switch(name)}" for name in ("leaf0", "spine0"))
+    blocks = fabric.blocks()
+    for i, block in enumerate(blocks):
+        for one, other in ((leaf, spine), (spine, leaf)):
+            if f'"{one}" #' in block.splitlines()[0]:
+                lines = block.splitlines()
+                at = next(k for k, line in enumerate(lines[1:], start=1) if other in line)
+                lines[at] = lines[at].replace("4xNDR", "4xHDR")
+                blocks[i] = "\n".join(lines)
+    assert texts(checked(tmp_path, "\n\n".join(blocks)))[0] == (
+        "1 of 2 cables of leaf leaf0 and spine spine0 has 25GB/s; most like it have 50GB/s"
+    )
+
+
 def test_a_level_that_is_oversubscribed() -> None:
     found = health.check("clos:8x4x4,oversubscription=2")
     assert texts(found) == ["16 of 16 leaves carry more down than up, the worst 2.00:1: leaf s0"]
