@@ -246,3 +246,5 @@ def test_the_command(tmp_path: Path) -> None:
     assert "gone.xml" in refused("topo", "check", "gone.xml", cwd=tmp_path)
     words = refused("topo", "check", "good.xml", "--bandwidth", "50GB/s", cwd=tmp_path)
     assert "is for all links; say of which" in words
+    words = refused("topo", "check", "good.xml", "--bandwidth", "foo=1GB/s", cwd=tmp_path)
+    assert "good has no foo links to give a bandwidth; it has c2c" in words

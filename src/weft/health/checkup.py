@@ -18,6 +18,7 @@ from weft.topology.labels import Wishes
 from weft.topology.load import is_path, parse_wishes, wishes_by_kind
 from weft.topology.machines import Cable, Machine, network_of
 from weft.topology.machines.machine import ENDPOINTS
+from weft.topology.machines.network import check_kinds
 from weft.topology.machines.networks import joined_of, machine_of
 from weft.topology.rates import NOMINAL, Rate
 
@@ -127,7 +128,9 @@ def check(spec_or_path: str | os.PathLike[str], **said: Any) -> Checkup:
     if machine is None:
         return check_topology(load_topology(spec_or_path, **said))
     words = {name: said.get(name) for name in ("bandwidth", "latency", "nvlink")}
-    return check_machine(machine, wishes_by_kind(**words, rates=said.get("rates", NOMINAL)))
+    wishes = wishes_by_kind(**words, rates=said.get("rates", NOMINAL))
+    check_kinds(machine, wishes)
+    return check_machine(machine, wishes)
 
 
 def check_topology(topology: Topology, rules: Sequence[Rule] | None = None) -> Checkup:
