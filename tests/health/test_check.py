@@ -10,10 +10,10 @@ import pytest
 
 from tests.cli.command import refused, weft
 from tests.topology.machines.hosts import dgx, hive, railed, trays
-from weft import health
+from weft import bound, health
 from weft.errors import FormatError
 from weft.health import Checkup
-from weft.topology import TOPOLOGIES
+from weft.topology import TOPOLOGIES, load_topology
 from weft.topology.files import write_topology
 from weft.topology.join import join_files
 
@@ -208,10 +208,37 @@ def test_failures_that_are_known_are_what_is_wrong() -> None:
     assert texts(found)[0].startswith("the link ")
     assert "is gone; it was 50GB/s" in texts(found)[0]
     slower = health.check("torus:4x4", bandwidth="50GB/s", degraded_links=["0-1=50%"])
-    assert sorted(texts(slower)) == [
-        f"the link {ends} is 25GB/s; it was 50GB/s" for ends in ("0 > 1", "1 > 0")
-    ]
+    assert texts(slower) == ["the link 0-1 is 25GB/s; it was 50GB/s"]
     assert (slower.losses["all-reduce"] or 0) > 0
+
+
+def test_of_an_npu_that_failed_the_others_are_asked_what_they_lose() -> None:
+    found = health.check("h100:2", without_npus=[3])
+    assert texts(found) == ["NPU 3 has failed"]
+    assert found.npus == 15
+    assert found.lines()[0] == "h100:2 without NPU 3, 15 NPUs: 1 thing looks wrong"
+    assert 0.05 < (found.losses["all-reduce"] or 0) < 0.2  # one NIC of eight
+    assert texts(health.check("h100:2", without_npus=[3, 11])) == [
+        "NPU 3 has failed",
+        "NPU 11 has failed",
+    ]
+    lost = {"without_npus": [3], "without_links": ["4-5", "8>9"]}
+    several = health.check("torus:4x4", **lost)
+    assert sorted(texts(several)) == [
+        "NPU 3 has failed",
+        "the link 4-5 is gone; it was 50GB/s",
+        "the link 8 > 9 is gone; it was 50GB/s",
+    ]
+    left = [npu for npu in range(16) if npu != 3]
+    for name, loss in several.losses.items():
+        whole, now = (
+            bound(load_topology("torus:4x4", **failed), name, "1GiB", group=left).ideal
+            for failed in ({}, lost)
+        )
+        assert loss == pytest.approx(1 - whole / now)
+    assert texts(health.check("leaf-spine:4x2x2", without_switches=["s2"])) == [
+        "switch s2 has no link left"
+    ]
 
 
 @pytest.mark.parametrize("kind", sorted(TOPOLOGIES))
