@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.errors import InputError
 from weft.quoting import quoted
-from weft.topology.files import read_machine
+from weft.topology.files import read_machine, read_topology
 from weft.topology.labels import Wishes
 from weft.topology.load import is_path, load_topology, wishes_by_kind
 from weft.topology.machines import Machine, network_of
@@ -117,6 +117,7 @@ def _host(text: str | os.PathLike[str], wishes: Wishes) -> HostFile:
         path = Path(rest)
     machine = read_machine(path, wishes)
     if machine is None:
+        read_topology(path)  # which says what is wrong with it, if it is none
         raise InputError(
             f"{path} is a network, not the file of a host; expected one that names adapters, such "
             "as an NCCL topology dump"

@@ -391,13 +391,20 @@ def test_a_cluster_that_would_be_too_large_is_not_made(
 def test_what_is_no_host_or_no_fabric(tmp_path: Path) -> None:
     fabric = railed(["a"]).text
     (tmp_path / "net.yaml").write_text(
-        "{weft: topology, version: 1, npus: 2, links: [{src: 0, dst: 1, bandwidth: 1GB/s}]}"
+        "{weft: topology, version: 1, npus: 2, "
+        "links: [{src: 0, dst: 1, bandwidth: 1GB/s, latency: 1us}]}"
     )
     (tmp_path / "fabric.txt").write_text(fabric)
     (tmp_path / "dgx.xml").write_text(dgx())
     (tmp_path / "bare.xml").write_text(dgx().replace("<net ", "<none ").replace("0x0207", "0x0c03"))
     with refusal(tmp_path, "net.yaml", "not the file of a host"):
         join_files([tmp_path / "net.yaml"], tmp_path / "fabric.txt")
+    for empty in ("", "\0\0"):
+        (tmp_path / "empty.xml").write_text(empty)
+        with refusal(tmp_path, "empty.xml", "is not a topology file"):
+            join_files([tmp_path / "empty.xml"], tmp_path / "fabric.txt")
+    with refusal(tmp_path, "nope.txt: no such file"):
+        join_files([tmp_path / "dgx.xml"], "nope.txt")
     with refusal(tmp_path, "names no host"):
         join_files([tmp_path / "dgx.xml"], tmp_path / "dgx.xml")
     with refusal(tmp_path, "bandwidth '50GB/s' is for all links", "leaf=50GB/s"):
