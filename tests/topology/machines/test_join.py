@@ -356,7 +356,7 @@ def test_the_file_of_one_host_goes_before_that_of_a_pattern(tmp_path: Path) -> N
 
 def test_a_fabric_where_a_host_should_be(tmp_path: Path) -> None:
     (tmp_path / "dgx.xml").write_text(dgx())
-    with refusal(tmp_path, "dump: a fabric of ibnetdiscover has no GPU", "the file of a host"):
+    with refusal(tmp_path, "dump.xml: a fabric of ibnetdiscover has no GPU", "the file of a host"):
         joined(tmp_path, [("*=dump", railed(["a"]).text)], railed(["a"]).text)
     slurm = tmp_path / "topology.conf"
     slurm.write_text("SwitchName=s1 Nodes=n[1-2]")

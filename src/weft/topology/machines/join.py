@@ -74,7 +74,7 @@ def join(
         second of each; not to all adapters of a host, then to those of the next.
     """
     for file in hosts:
-        _check_host(file.machine)
+        _check_host(file)
     if fabric.of_kind(PORT):
         if isinstance(adapters, Mapping):
             raise InputError(
@@ -102,12 +102,13 @@ def join(
     return _Joining(name, fabric).by_names(placed, directory)
 
 
-def _check_host(machine: Machine) -> None:
+def _check_host(file: HostFile) -> None:
     """Raise if what is no host, such as a fabric, is given as one."""
+    machine = file.machine
     for kind, what in (("gpu", "GPU"), ("nic", "adapter to join a fabric by")):
         if not machine.of_kind(kind):
             raise InputError(
-                f"{machine.name}: {machine.source} has no {what}; expected the file of a host that "
+                f"{file.path}: {machine.source} has no {what}; expected the file of a host that "
                 "names its adapters, such as an NCCL topology dump"
             )
 
