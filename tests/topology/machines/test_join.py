@@ -96,7 +96,10 @@ def test_its_network_is_written_read_and_planned_for(tmp_path: Path) -> None:
     write_topology(cluster.topology, tmp_path / "cluster.yaml")
     again = load_topology(tmp_path / "cluster.yaml")
     assert wiring(again) == wiring(cluster.topology)
-    assert again.notes == cluster.topology.notes
+    assert again.labels == cluster.topology.labels
+    for form, name in (("weft", "cluster.json"), ("infragraph", "graph.yaml")):
+        write_topology(cluster.topology, tmp_path / name, form)
+        assert load_topology(tmp_path / name).labels == cluster.topology.labels
     check(weft.synthesize(again, "all-reduce", "1MiB"))
 
 
@@ -302,6 +305,8 @@ def test_those_adapters_hang_on_a_network_that_are_chosen(tmp_path: Path) -> Non
     turned = join_files(files, "leaf-spine:1x2x1", adapters="mlx5_1,mlx5_0").joined.machine
     assert ("nic mlx5_1 of host0", "leaf s0") in cables(turned)
     assert ("nic mlx5_0 of host0", "leaf s1") in cables(turned)
+    with refusal(tmp_path, "no adapter is chosen", "switch:2"):
+        join_files(files, "switch:2", adapters=[])
     with refusal(tmp_path, "dgx has no adapter 'mlx5_7'", "mlx5_0, mlx5_1"):
         join_files(files, "switch:2", adapters="mlx5_7")
     with refusal(tmp_path, "no names of adapters", "mlx5_0,mlx5_1"):

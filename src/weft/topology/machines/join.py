@@ -241,6 +241,8 @@ class _Joining:
         """The ports of the fabric: as many as adapters are chosen, each on a switch."""
         ports, hosts = self.fabric.of_kind(PORT), len(chosen) * (count or 1)
         number = sum(map(len, chosen)) * (count or 1)
+        if not number:
+            raise InputError(f"no adapter is chosen to hang on {self.fabric.name}")
         for port in ports:
             ends = [self.fabric.parts[c.dst].kind for c in self.cables[port] if c.src == port]
             if not ends or PORT in ends:
