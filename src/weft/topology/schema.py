@@ -17,8 +17,9 @@ from weft.errors import InputError
 from weft.quoting import quoted
 from weft.topology.checks import check_dimensions
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
-from weft.topology.labels import Labels, Wiring
+from weft.topology.labels import Labels
 from weft.topology.model import Topology
+from weft.topology.wiring import Wiring
 from weft.units import (
     MAX_BANDWIDTH,
     MAX_LATENCY_PS,

@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from weft.errors import InputError
-from weft.topology.labels import Wiring, Wishes
+from weft.topology.labels import Wishes
 from weft.topology.machines.machine import Cable, Machine, Part
 from weft.topology.machines.network import network_of
 from weft.topology.machines.tiers import name_tiers
 from weft.topology.model import Topology
 from weft.topology.rates import Rate
+from weft.topology.wiring import Wiring
 
 
 def machine_of(topology: Topology) -> Machine:
