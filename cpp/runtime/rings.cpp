@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,12 @@ constexpr std::size_t line = 64;
 constexpr int least_looks = 32, most_looks = 2048;
 constexpr auto look_around = std::chrono::milliseconds(20);
 constexpr std::size_t most_at_once = 1 << 16;  // before the other end is told of it
+
+// That this process may use.
+int cores() {
+    cpu_set_t set;
+    return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -147,7 +154,8 @@ std::size_t Rings::bytes(std::int32_t ranks, std::size_t ring_bytes) {
 
 Rings::Rings(std::span<std::byte> memory, std::int32_t rank, std::int32_t ranks,
              std::size_t ring_bytes, std::vector<int> watched)
-    : bell_(reinterpret_cast<Bell*>(memory.data())[rank]), watched_(std::move(watched)) {
+    : bell_(reinterpret_cast<Bell*>(memory.data())[rank]), watched_(std::move(watched)),
+      fewest_looks_(ranks <= cores() ? most_looks : least_looks), looks_(fewest_looks_) {
     if (rank < 0 || rank >= ranks || memory.size() < bytes(ranks, ring_bytes))
         throw std::out_of_range("the shared memory is too small");
     std::byte* const rings = memory.data() + bells_bytes(ranks, sizeof(Bell));
@@ -170,8 +178,8 @@ Channel& Rings::channel(std::int32_t peer) { return *channels_.at(static_cast<st
 void Rings::prepare() { heard_ = bell_.rung.load(); }
 
 bool Rings::wait(Clock::time_point until) {
-    // Looking is quicker than sleeping, if the other end has a core at the time: that it has is
-    // believed as long as it proves right.
+    // Looking is quicker than sleeping, if the other end has a core at the time. Where there are
+    // fewer cores than ranks, that it has is believed as long as it proves right.
     for (int i = 0; i < looks_; ++i) {
         if (bell_.rung.load(std::memory_order_relaxed) != heard_) {
             looks_ = std::min(2 * looks_, most_looks);
@@ -179,7 +187,7 @@ bool Rings::wait(Clock::time_point until) {
         }
         relax();
     }
-    looks_ = std::max(looks_ / 2, least_looks);
+    looks_ = std::max(looks_ / 2, fewest_looks_);
     // A bell cannot be waited for together with descriptors.
     const auto left = std::min<Clock::duration>(until - Clock::now(), look_around);
     if (left.count() > 0)

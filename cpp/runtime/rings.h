@@ -34,7 +34,7 @@ class Rings : public Transport {
     struct Bell;
     Bell& bell_;
     std::uint32_t heard_ = 0;
-    int looks_ = 256;
+    int fewest_looks_, looks_;
     std::vector<int> watched_;
     std::vector<std::unique_ptr<Ring>> channels_;
 

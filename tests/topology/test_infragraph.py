@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.strategies import damaged, irregular, networks
+from weft.documents.places import load_yaml
+from weft.documents.reading import load_json
 from weft.errors import InputError
 from weft.topology import Topology, load_topology
 from weft.topology.files import write_topology
@@ -55,6 +57,18 @@ def test_read_back_it_is_the_same(
 def test_networks_with_names(spec: str, tmp_path: Path) -> None:
     network = load_topology(spec)
     check_same(network, load_topology(written(network, tmp_path)))
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_one_with_many_switches_that_add(suffix: str, tmp_path: Path) -> None:
+    """What is said of each of them is longer than what is looked at to know the file."""
+    network = load_topology("h100:64")
+    path = written(network, tmp_path, suffix)
+    check_same(network, load_topology(path))
+    turned = load_json(path.read_bytes()) if suffix == "json" else load_yaml(path.read_text())
+    turned = {"annotations": turned.pop("annotations"), **turned}
+    path.write_bytes(msgspec.json.encode(turned))
+    check_same(network, load_topology(path))
 
 
 def test_names_and_notes_of_a_file(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from weft.topology.labels import Wishes
 from weft.topology.load import is_path, parse_wishes, wishes_by_kind
 from weft.topology.machines import Cable, Machine, network_of
 from weft.topology.machines.machine import ENDPOINTS
-from weft.topology.machines.networks import machine_of
+from weft.topology.machines.network import check_kinds
+from weft.topology.machines.networks import joined_of, machine_of
 from weft.topology.rates import NOMINAL, Rate
 
 COLLECTIVES = ("all-reduce", "all-to-all")
@@ -127,7 +128,9 @@ def check(spec_or_path: str | os.PathLike[str], **said: Any) -> Checkup:
     if machine is None:
         return check_topology(load_topology(spec_or_path, **said))
     words = {name: said.get(name) for name in ("bandwidth", "latency", "nvlink")}
-    return check_machine(machine, wishes_by_kind(**words, rates=said.get("rates", NOMINAL)))
+    wishes = wishes_by_kind(**words, rates=said.get("rates", NOMINAL))
+    check_kinds(machine, wishes)
+    return check_machine(machine, wishes)
 
 
 def check_topology(topology: Topology, rules: Sequence[Rule] | None = None) -> Checkup:
@@ -139,24 +142,46 @@ def check_topology(topology: Topology, rules: Sequence[Rule] | None = None) -> C
     if topology.whole is not None:
         return _check_failures(topology, topology.whole)
     if rules is None:
+        joined = joined_of(topology)
+        if joined is not None:
+            return check_machine(joined)
         rules = MEANT if topology.symmetry.transitive else RULES
     return check_machine(machine_of(topology), rules=rules)
 
 
 def _check_failures(topology: Topology, whole: Topology) -> Checkup:
     """What a network lacks of what it was."""
-    machine = machine_of(topology)
-    body, before = Body(machine), Body(machine_of(whole))
+    machine, healthy = machine_of(topology), machine_of(whole)
+    kinds = {(cable.src, cable.dst): cable.kind for cable in healthy.cables}
+    machine.parts = healthy.parts  # with what is gone, leaves may pass for spines
+    machine.cables = [replace(c, kind=kinds.get((c.src, c.dst), c.kind)) for c in machine.cables]
+    body, before = Body(machine), Body(healthy)
+    lost = {
+        ends: speed
+        for ends, speed in before.links.items()
+        if body.links.get(ends, Speed(0, 0)) < speed
+    }
+    npus = sorted(topology.removed - whole.removed)
+    bare = [part for part in before.near if part >= topology.npus and not body.near[part]]
     found = []
-    for ends, speed in before.links.items():
-        now = body.links.get(ends, Speed(0, 0))
-        if now < speed:
-            has = now.words(ends.kind) if now.count else "gone"
-            text = f"the link {body.parts[ends.src].name} > {body.parts[ends.dst].name} is {has}"
-            found.append(
-                Finding("failed", f"{text}; it was {speed.words(ends.kind)}", {ends: speed})
-            )
-    return _check(machine, found, Wishes())
+    for part in (*npus, *bare):
+        own = {ends: lost.pop(ends) for ends in list(lost) if part in ends[1:]}
+        name = body.parts[part].name
+        if part < topology.npus:
+            found.append(Finding("failed", f"NPU {part} has failed", own))
+        elif own:
+            found.append(Finding("failed", f"switch {name} has no link left", own))
+    while lost:
+        ends, speed = next(iter(lost.items()))
+        both = lost.get(ends.back) == speed and body.links.get(ends) == body.links.get(ends.back)
+        repair = {one: lost.pop(one) for one in ((ends, ends.back) if both else (ends,))}
+        way = "-" if both else " > "
+        now = body.links.get(ends)
+        text = f"the link {body.parts[ends.src].name}{way}{body.parts[ends.dst].name} is "
+        text += f"{now.words(ends.kind) if now else 'gone'}; it was {speed.words(ends.kind)}"
+        found.append(Finding("failed", text, repair))
+    left = [npu for npu in range(topology.npus) if npu not in topology.removed]
+    return _check(machine, found, Wishes(), left)
 
 
 def check_machine(
@@ -175,10 +200,13 @@ def check_machine(
     return _check(machine, found, wishes or Wishes())
 
 
-def _check(machine: Machine, found: list[Finding], wishes: Wishes) -> Checkup:
-    """Weigh what was found."""
+def _check(
+    machine: Machine, found: list[Finding], wishes: Wishes, left: list[int] | None = None
+) -> Checkup:
+    """Weigh what was found; `left` are the NPUs that have not failed."""
     notes = list(machine.notes)
-    npus = len(machine.of_kind(ENDPOINTS[0]) or machine.of_kind(ENDPOINTS[1]))
+    all_npus = machine.of_kind(ENDPOINTS[0]) or machine.of_kind(ENDPOINTS[1])
+    npus = list(range(len(all_npus))) if left is None else left
     losses: dict[str, float | None] = dict.fromkeys(COLLECTIVES, None if found else 0.0)
     try:
         if any(one.repair for one in found):
@@ -186,25 +214,25 @@ def _check(machine: Machine, found: list[Finding], wishes: Wishes) -> Checkup:
     except InputError as error:
         notes.append(f"what it costs is not known: {error}")
     found.sort(key=lambda one: -one.worst)
-    return Checkup(machine.name, npus, tuple(found), losses, tuple(notes))
+    return Checkup(machine.name, len(npus), tuple(found), losses, tuple(notes))
 
 
 def _weighed(
-    machine: Machine, found: list[Finding], wishes: Wishes, npus: int, notes: list[str]
+    machine: Machine, found: list[Finding], wishes: Wishes, npus: list[int], notes: list[str]
 ) -> dict[str, float | None]:
     """What all of them cost together; says in each what it costs alone."""
     repairs = [one.repair for one in found]
-    healthy = _times(_repaired(machine, repairs), wishes)
-    losses = _losses(_times(machine, wishes), healthy)
+    healthy = _times(_repaired(machine, repairs), wishes, npus)
+    losses = _losses(_times(machine, wishes, npus), healthy)
     if not any(losses.values()):  # nor does any of them
         for one in found:
             one.losses = dict(losses)
         return losses
-    weighed = found[: max(1, MOST_WEIGHED * MANY // max(npus, MANY))]
+    weighed = found[: max(1, MOST_WEIGHED * MANY // max(len(npus), MANY))]
     for one in weighed:
         others = [repair for repair in repairs if repair is not one.repair]
         alone = _repaired(machine, others) if others else machine
-        one.losses = _losses(_times(alone, wishes), healthy)
+        one.losses = _losses(_times(alone, wishes, npus), healthy)
     if len(weighed) < len(found):
         notes.append(
             f"the cost of {len(weighed)} of {len(found)} findings was worked out one by one"
@@ -239,13 +267,14 @@ def _repaired(machine: Machine, repairs: Iterable[Repair]) -> Machine:
     return replace(machine, cables=cables)
 
 
-def _times(machine: Machine, wishes: Wishes) -> dict[str, int | None]:
-    """The time that each collective takes at least; None where it cannot be done."""
+def _times(machine: Machine, wishes: Wishes, npus: list[int]) -> dict[str, int | None]:
+    """The time that each collective takes these NPUs at least; None where it cannot be done."""
     network = network_of(machine, wishes)
+    group = npus if len(npus) < network.npus else None
     times: dict[str, int | None] = {}
     for name in COLLECTIVES:
         try:
-            times[name] = bound(network, name, SIZE).ideal if network.npus > 1 else None
+            times[name] = bound(network, name, SIZE, group=group).ideal if len(npus) > 1 else None
         except InputError:
             raise
         except WeftError:  # some NPUs cannot reach others

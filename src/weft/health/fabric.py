@@ -24,20 +24,28 @@ def slower_links(body: Body) -> Iterator[Finding]:
         ):
             groups[(ends.kind, frozenset((a.kind, b.kind)))].append(ends)
     for siblings in groups.values():
-        each = {ends: _each(body.links[ends]) for ends in siblings}
-        like = usual(each.values(), tie=True) if len(siblings) > 1 else None
-        lower = sum(rate < like for rate in each.values()) if like else 0
-        if siblings[0].kind == "link" and meant_so(lower, len(siblings)):
+        each = {ends: [_each(cable) for cable in body.cables[ends]] for ends in siblings}
+        rates = [rate for cables in each.values() for rate in cables]
+        like = usual(rates, tie=True) if len(rates) > 1 else None
+        lower = sum(rate < like for rate in rates) if like else 0
+        if siblings[0].kind == "link" and meant_so(lower, len(rates)):
             continue  # between NPUs, such as rings of two speeds
-        for ends, rate in each.items():
-            if like and rate < like:
+        for ends, cables in each.items():
+            slow = [rate for rate in cables if like and rate < like]
+            if like and slow:
                 count = body.links[ends].count
-                speed = Speed(like * count, count)
-                says = format_bandwidth(rate) if rate else "an unknown rate"
+                speed = Speed(max(like * count, body.links[ends].rate), count)
+                says = format_bandwidth(min(slow)) if min(slow) else "an unknown rate"
+                which = (
+                    "the link"
+                    if len(slow) == len(cables)
+                    else (f"{len(slow)} of {len(cables)} cables")
+                )
+                has = "has" if len(slow) in (1, len(cables)) else "have"
                 yield Finding(
                     "slower-link",
-                    f"the link of {body.name(ends.src)} and {body.name(ends.dst)} has {says}; most "
-                    f"like it have {format_bandwidth(like)}",
+                    f"{which} of {body.name(ends.src)} and {body.name(ends.dst)} {has} {says}; "
+                    f"most like it have {format_bandwidth(like)}",
                     {ends: speed, ends.back: speed} | _to_host(body, ends, speed),
                 )
 
@@ -92,10 +100,22 @@ def missing_adapters(body: Body) -> Iterator[Finding]:
             "missing-adapter",
             f"{what} {number or 'no'} adapter{'s' * (number != 1)} in the fabric; {len(alike)} "
             f"hosts have {most}"
-            + (f"; missing: {', '.join(lost)}" if lost else "")
+            + (f"; missing: {', '.join(_placed(body, hosts[0], lost))}" if lost else "")
             + (f"; {', '.join(hosts)}" if len(hosts) > 1 else ""),
             repair,
         )
+
+
+def _placed(body: Body, host: str, adapters: Iterable[str]) -> Iterator[str]:
+    """Adapters with the PCI switch they hang on, such as ``mlx5_1 (pci 0000:41:00.0)``."""
+    own = {
+        body.parts[nic].name: nic
+        for nic in body.machine.of_kind("nic")
+        if body.parts[nic].host == host
+    }
+    for name in adapters:
+        above = body.to_kind(own[name], "pci") if name in own else []
+        yield f"{name} (pci {body.parts[above[0]].name})" if above else name
 
 
 def fewer_ways(body: Body) -> Iterator[Finding]:

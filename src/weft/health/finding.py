@@ -80,11 +80,13 @@ class Body:
         self.machine = machine
         self.parts: Sequence[Part] = machine.parts
         links: dict[Ends, Speed] = {}
+        self.cables: dict[Ends, list[Speed]] = defaultdict(list)
         for cable in machine.cables:
             ends = Ends(cable.kind, cable.src, cable.dst)
             before = links.get(ends, Speed(0, 0))
             rate = cable.rate.nominal if cable.rate else 0
             links[ends] = Speed(before.rate + rate, before.count + cable.count)
+            self.cables[ends].append(Speed(rate, cable.count))
         self.links: Mapping[Ends, Speed] = links
         self.near: dict[int, list[Ends]] = defaultdict(list)
         """By part, the links that leave it."""

@@ -16,6 +16,7 @@ from weft.health.finding import (
     the_others,
     usual,
 )
+from weft.topology.rates import gigatransfers_of
 from weft.units import format_bandwidth
 
 BETWEEN = ("nvlink", "xgmi", "c2c")
@@ -56,13 +57,16 @@ def fewer_links(body: Body) -> Iterator[Finding]:
                 if total >= most:
                     continue
                 others = the_others(sum(t == most for t in totals.values()), "GPU")
-                has = counted_links(total.count, kind)
-                slower = f", {format_bandwidth(total.rate)}" if total.count == most.count else ""
-                rate = f", {format_bandwidth(most.rate)}" if most.rate else ""
+                rate = format_bandwidth(most.rate) if most.rate else ""
+                if total.count == most.count:  # how many there are may not be known
+                    has = f"{format_bandwidth(total.rate)} of {WORDS[kind]}"
+                    like = rate
+                else:
+                    has = counted_links(total.count, kind)
+                    like = counted_links(most.count, kind) + (rate and f", {rate}")
                 yield Finding(
                     "fewer-links",
-                    f"{body.name(gpu)} has {has}{slower}; {others} "
-                    f"{counted_links(most.count, kind)}{rate}",
+                    f"{body.name(gpu)} has {has}; {others} {like}",
                     _like_siblings(body, gpu, kind, most),
                 )
 
@@ -133,12 +137,25 @@ def slower_pcie(body: Body) -> Iterator[Finding]:
             continue  # such as adapters for storage
         for ends in lower:
             word = WORDS[ends.kind]
+            has, most = _words(ends.kind, body.links[ends], like)
             yield Finding(
                 "slower-link",
-                f"the {word} link of {body.name(ends.src)} and {body.name(ends.dst)} has "
-                f"{body.links[ends].words(ends.kind)}; most like it have {like.words(ends.kind)}",
+                f"the {word} link of {body.name(ends.src)} and {body.name(ends.dst)} has {has}; "
+                f"most like it have {most}",
                 {ends: like, ends.back: like},
             )
+
+
+def _words(kind: str, slow: Speed, like: Speed) -> tuple[str, str]:
+    """What two links have, and what most have: the speed of a lane where lanes are as many."""
+    each = [gigatransfers_of(speed.rate / speed.count) for speed in (slow, like)]
+    if kind == "pcie" and slow.count == like.count > 1 and all(each):
+        has, most = (
+            f"{speed:g} GT/s, {format_bandwidth(link.rate)}"
+            for speed, link in zip(each, (slow, like), strict=True)
+        )
+        return has, most
+    return slow.words(kind), like.words(kind)
 
 
 def lonely(body: Body) -> Iterator[Finding]:

@@ -174,6 +174,7 @@ def _record(topology: Topology) -> TopologyFile:
         labels = topology.labels
         record.notes = list(labels.notes)
         record.nodes = Nodes(list(labels.kinds), list(labels.names), list(labels.hosts))
+        record.wiring = labels.wiring
     if topology.links <= MAX_LISTED_LINKS:
         record.links = _links(topology)
     else:
@@ -227,11 +228,12 @@ def _to_yaml(record: TopologyFile) -> str:
     """One link a line, or columns wrapped; PyYAML would take seconds for either."""
     head = msgspec.to_builtins(record)
     links, columns = head.pop("links", None), head.pop("columns", None)
-    nodes = head.pop("nodes", None)
+    parts = {key: head.pop(key, None) for key in ("nodes", "wiring")}
     # ASCII with escapes: PyYAML leaves some line breaks bare otherwise, and reads them as blanks.
     text: str = yaml.safe_dump(head, sort_keys=False, default_flow_style=False)
-    if nodes is not None:
-        text += "\n".join(["nodes:", *(_to_yaml_column(*c) for c in nodes.items()), ""])
+    for key, names in parts.items():
+        if names is not None:
+            text += "\n".join([f"{key}:", *(_to_yaml_column(*c) for c in names.items()), ""])
     if columns is not None:
         return text + "\n".join(["columns:", *(_to_yaml_column(*c) for c in columns.items())])
     if not links:

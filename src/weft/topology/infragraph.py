@@ -68,7 +68,6 @@ def infragraph_of(topology: Topology, record: TopologyFile) -> dict[str, Any]:
     return {
         "name": re.sub(r"[^a-zA-Z0-9-]+", "-", topology.name).strip("-") or "network",
         "description": "a network of Weft",
-        "annotations": {"graph": attributes},
         "devices": [_device(name, _ENDS[name]) for name in counts],
         "instances": [{"name": n, "device": n, "count": count} for n, count in counts.items()],
         "links": [_link(i, *total) for i, total in enumerate(classes)],
@@ -77,6 +76,7 @@ def infragraph_of(topology: Topology, record: TopologyFile) -> dict[str, Any]:
             for i, pairs in enumerate(classes.values())
             for edge in _edges(f"link{i}", pairs, topology.npus)
         ],
+        "annotations": {"graph": attributes},
     }
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from weft.errors import InputError
 from weft.quoting import quoted
-from weft.topology.files import read_machine
+from weft.topology.files import read_machine, read_topology
 from weft.topology.labels import Wishes
 from weft.topology.load import is_path, load_topology, wishes_by_kind
 from weft.topology.machines import Machine, network_of
 from weft.topology.machines.join import Joined, join, ports_of
 from weft.topology.machines.matching import HostFile
+from weft.topology.machines.networks import wiring_of
 from weft.topology.model import Topology
 
 
@@ -101,7 +102,11 @@ def join_files(
     files = [_host(host, wishes) for host in hosts]
     which = _adapters(adapters) if isinstance(adapters, str) else adapters
     joined = join(name, files, _fabric(fabric, wishes), adapters=which, count=count, rails=rails)
-    return Cluster(network_of(joined.machine, wishes), joined)
+    topology = network_of(joined.machine, wishes)
+    if topology.labels is not None:
+        wiring = wiring_of(joined.machine, wishes)
+        topology = replace(topology, labels=replace(topology.labels, wiring=wiring))
+    return Cluster(topology, joined)
 
 
 def _host(text: str | os.PathLike[str], wishes: Wishes) -> HostFile:
@@ -112,11 +117,12 @@ def _host(text: str | os.PathLike[str], wishes: Wishes) -> HostFile:
         path = Path(rest)
     machine = read_machine(path, wishes)
     if machine is None:
+        read_topology(path)  # which says what is wrong with it, if it is none
         raise InputError(
             f"{path} is a network, not the file of a host; expected one that names adapters, such "
             "as an NCCL topology dump"
         )
-    return HostFile(machine, names)
+    return HostFile(machine, names, str(path))
 
 
 def _fabric(fabric: str | os.PathLike[str], wishes: Wishes) -> Machine:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from weft.values import Value
+
+if TYPE_CHECKING:
+    from weft.topology.wiring import Wiring  # brings a parser, which a spec needs not
 
 
 @dataclass(frozen=True)
@@ -22,12 +26,15 @@ class Labels(Value):
         The host each node is in; empty for none.
     notes
         What the file did not say and where it was taken from, what was left out: one sentence each.
+    wiring
+        What a network joined of several files was made of.
     """
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     hosts: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    wiring: Wiring | None = None
 
     def described(self, node: int) -> str:
         """A node in words: ``gpu 0000:4f:00.0 of dgx-01``."""

@@ -17,6 +17,9 @@ from weft.topology.model import Topology
 from weft.topology.rates import NOMINAL, check_rates
 from weft.units import parse_bandwidth, parse_latency
 
+_FILE = re.compile(r"[^:,*]{1,200}\.[A-Za-z][A-Za-z0-9]{1,7}")
+"""What is no spec, but could be the name of a file."""
+
 
 def load_topology(
     spec_or_path: str | os.PathLike[str],
@@ -67,6 +70,8 @@ def load_topology(
             f"topology {quoted(str(spec_or_path))}: --nvlink, and rates by kind of link, are for "
             "files of machines and fabrics"
         )
+    elif not is_known(str(spec_or_path)) and _FILE.fullmatch(str(spec_or_path).strip()):
+        raise InputError(f"{spec_or_path}: no such file")
     else:
         topology = parse_topology(
             str(spec_or_path), bandwidth=speeds, latency=times, rates=wishes.rates

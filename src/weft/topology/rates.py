@@ -92,6 +92,12 @@ _PCIE = {
 }
 
 
+def gigatransfers_of(lane: float) -> float | None:
+    """The GT/s of PCIe at which a lane carries so many B/s; None if there are none such."""
+    near = (speed for speed, rate in _PCIE.items() if abs(rate.nominal - lane) < 0.01 * lane)
+    return next(near, None)
+
+
 def pcie(gigatransfers: float, lanes: int) -> Rate:
     """A PCIe connection of so many GT/s a lane, and lanes; raises InputError if there are none."""
     if gigatransfers not in _PCIE or lanes < 1:

@@ -19,6 +19,7 @@ from weft.topology.checks import check_dimensions
 from weft.topology.dimensions import MAX_LINKS, MAX_NPUS
 from weft.topology.labels import Labels
 from weft.topology.model import Topology
+from weft.topology.wiring import Wiring
 from weft.units import (
     MAX_BANDWIDTH,
     MAX_LATENCY_PS,
@@ -78,6 +79,7 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     changes: list[str] = []
     notes: list[str] = []
     nodes: Nodes | None = None
+    wiring: Wiring | None = None
     bandwidth: Quantity | None = None
     latency: Quantity | None = None
     buffer: Quantity | dict[str, Quantity] | None = None
@@ -89,8 +91,10 @@ class TopologyFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 WORDS = Words(
-    {"": TopologyFile, "links": Link, "columns": Columns, "nodes": Nodes}, {"links": "link"}
+    {"": TopologyFile, "links": Link, "columns": Columns, "nodes": Nodes, "wiring": Wiring},
+    {"links": "link"},
 )
+_CABLES = ("cables", "src", "dst", "rates", "counts", "delays")
 
 
 def build(record: TopologyFile, name: str) -> Topology:
@@ -138,7 +142,31 @@ def _labels(record: TopologyFile) -> Labels | None:
             raise PlacedError(
                 f"nodes has {there} {what}, but there are {count} nodes", ("nodes", what)
             )
-    return Labels(tuple(nodes.names), tuple(nodes.kinds), tuple(nodes.hosts), tuple(record.notes))
+    if record.wiring is not None:
+        _check_wiring(record.wiring)
+    columns = tuple(nodes.names), tuple(nodes.kinds), tuple(nodes.hosts), tuple(record.notes)
+    return Labels(*columns, record.wiring)
+
+
+def _check_wiring(wiring: Wiring) -> None:
+    """Raise if its columns do not fit together."""
+    for columns in (("kinds", "names", "hosts", "ports"), _CABLES):
+        number = len(getattr(wiring, columns[0]))
+        for what in columns[1:]:
+            there = len(getattr(wiring, what))
+            if there != number:
+                raise PlacedError(
+                    f"wiring has {there} {what}, but {number} {columns[0]}", ("wiring", what)
+                )
+    parts = range(len(wiring.kinds))
+    for what in ("adding", "src", "dst"):
+        for part in getattr(wiring, what):
+            if part not in parts:
+                raise PlacedError(
+                    f"wiring has part {part} in {what}, but {len(parts)} parts", ("wiring", what)
+                )
+    if any(a == b for a, b in zip(wiring.src, wiring.dst, strict=True)):
+        raise PlacedError("wiring has a cable from a part to itself", ("wiring", "dst"))
 
 
 def _buffers(record: TopologyFile) -> dict[int, int]:

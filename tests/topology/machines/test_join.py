@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -95,7 +96,10 @@ def test_its_network_is_written_read_and_planned_for(tmp_path: Path) -> None:
     write_topology(cluster.topology, tmp_path / "cluster.yaml")
     again = load_topology(tmp_path / "cluster.yaml")
     assert wiring(again) == wiring(cluster.topology)
-    assert again.notes == cluster.topology.notes
+    assert again.labels == cluster.topology.labels
+    for form, name in (("weft", "cluster.json"), ("infragraph", "graph.yaml")):
+        write_topology(cluster.topology, tmp_path / name, form)
+        assert load_topology(tmp_path / name).labels == cluster.topology.labels
     check(weft.synthesize(again, "all-reduce", "1MiB"))
 
 
@@ -153,6 +157,8 @@ def test_names_by_mapping(tmp_path: Path) -> None:
         joined(tmp_path, [("a", dgx())], fabric.text)
     with refusal(tmp_path, "no adapter 'HCA-7'", "'mlx5_0'", "HCA-1"):
         joined(tmp_path, files, fabric.text, adapters="HCA-7=mlx5_0")
+    with refusal(tmp_path, "no file has an adapter 'mlx5_9'", "they have mlx5_0, mlx5_1"):
+        joined(tmp_path, files, fabric.text, adapters="HCA-1=mlx5_9")
     with refusal(tmp_path, "'a'", "two adapters", "'HCA-2'"):
         joined(tmp_path, files, fabric.text, adapters="HCA-1=HCA-2")
     for bad in ("HCA-1=", "=mlx5_0", "HCA-1=a,HCA-1=b", "HCA-1=a,,", "", "a,a"):
@@ -299,6 +305,8 @@ def test_those_adapters_hang_on_a_network_that_are_chosen(tmp_path: Path) -> Non
     turned = join_files(files, "leaf-spine:1x2x1", adapters="mlx5_1,mlx5_0").joined.machine
     assert ("nic mlx5_1 of host0", "leaf s0") in cables(turned)
     assert ("nic mlx5_0 of host0", "leaf s1") in cables(turned)
+    with refusal(tmp_path, "no adapter is chosen", "switch:2"):
+        join_files(files, "switch:2", adapters=[])
     with refusal(tmp_path, "dgx has no adapter 'mlx5_7'", "mlx5_0, mlx5_1"):
         join_files(files, "switch:2", adapters="mlx5_7")
     with refusal(tmp_path, "no names of adapters", "mlx5_0,mlx5_1"):
@@ -310,7 +318,9 @@ def test_counts_that_do_not_fit(tmp_path: Path) -> None:
     file, two = [tmp_path / "dgx.xml"], [tmp_path / "dgx.xml"] * 2
     with refusal(tmp_path, "8 ports", "1 host with 2 adapters is", "--count 4 would fill it"):
         join_files(file, "switch:8")
-    with refusal(tmp_path, "7 ports", "3 hosts with 6 adapters are"):
+    with refusal(
+        tmp_path, "7 ports", "3 hosts with 6 adapters are", "; switch:6 would fit 3 hosts"
+    ):
         join_files(file, "switch:7", count=3)
     with refusal(tmp_path, "a count is for one file"):
         join_files(two, "switch:4", count=2)
@@ -331,23 +341,75 @@ def test_files_of_which_no_host_is_known_or_two_are(tmp_path: Path) -> None:
         joined(tmp_path, [("other", dgx())], fabric.text)
     with refusal(tmp_path, "no host 'c*'", "a, b"):
         joined(tmp_path, [("c*=dgx", dgx())], fabric.text)
-    with refusal(tmp_path, "two files are of host 'a'", "dgx and a"):
-        joined(tmp_path, [("*=dgx", dgx()), ("a", dgx())], fabric.text)
+    with refusal(tmp_path, "two files are of host 'a'", "dgx.xml and ", "a.xml"):
+        joined(tmp_path, [("a=dgx", dgx()), ("a", dgx())], fabric.text)
+    with refusal(tmp_path, "two files are of host 'a'", "dgx.xml and ", "other.xml"):
+        joined(tmp_path, [("*=dgx", dgx()), ("?=other", dgx())], fabric.text)
     both = {nic: fabric.guid(host, nic) for host, nic in (("a", "mlx5_0"), ("b", "mlx5_1"))}
     with refusal(tmp_path, "adapters of 2 hosts", "a, b"):
         joined(tmp_path, [("dump", dgx(guids=both))], fabric.text)
 
 
+def test_the_file_of_one_host_goes_before_that_of_a_pattern(tmp_path: Path) -> None:
+    fabric = railed(["a", "b", "c"])
+    half = dgx(gpus=2)
+    for files in ([("*=dgx", dgx()), ("b=half", half)], [("b", half), ("*=dgx", dgx())]):
+        cluster = joined(tmp_path, files, fabric.text)
+        parts = cluster.joined.machine.parts
+        assert [part.host for part in parts if part.kind == "gpu"] == [*"aaaa", "b", "b", *"cccc"]
+
+
+def test_a_fabric_where_a_host_should_be(tmp_path: Path) -> None:
+    (tmp_path / "dgx.xml").write_text(dgx())
+    with refusal(tmp_path, "dump.xml: a fabric of ibnetdiscover has no GPU", "the file of a host"):
+        joined(tmp_path, [("*=dump", railed(["a"]).text)], railed(["a"]).text)
+    slurm = tmp_path / "topology.conf"
+    slurm.write_text("SwitchName=s1 Nodes=n[1-2]")
+    with refusal(tmp_path, "a topology.conf of Slurm has no GPU", "names its adapters"):
+        join_files([slurm], "switch:4", count=2)
+    bare = tmp_path / "bare.xml"
+    bare.write_text(re.sub(r"<pci [^\n]*0x020700[^\n]*\n<nic>.*\n</pci>\n", "", dgx()))
+    with refusal(tmp_path, "bare", "has no adapter to join a fabric by"):
+        join_files([bare], "switch:4", count=2)
+
+
+@pytest.mark.parametrize("spec", ["ring:8", "mesh:2x4", "torus:2x4", "fc:8", "mi300x:1", "dgx1"])
+def test_a_network_whose_npus_hang_on_each_other_is_no_fabric(spec: str, tmp_path: Path) -> None:
+    (tmp_path / "dgx.xml").write_text(dgx())
+    with refusal(tmp_path, "hosts hang on switches", spec, "joined to other NPUs", "switch:8"):
+        join_files([tmp_path / "dgx.xml"], spec, count=4)
+    with refusal(tmp_path, "ring:1 NPU 0 hangs on none", "switch:1"):
+        join_files([tmp_path / "dgx.xml"], "ring:1", adapters="mlx5_0")
+
+
+def test_a_cluster_that_would_be_too_large_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dgx.xml").write_text(dgx())
+    with refusal(tmp_path, "8 ports", "1000000000 hosts with 2000000000 adapters"):
+        join_files([tmp_path / "dgx.xml"], "switch:8", count=10**9)
+    monkeypatch.setattr("weft.topology.machines.join.MAX_PARTS", 20)
+    with refusal(tmp_path, "more than 20 parts"):
+        join_files([tmp_path / "dgx.xml"], "switch:8", count=4)
+
+
 def test_what_is_no_host_or_no_fabric(tmp_path: Path) -> None:
     fabric = railed(["a"]).text
     (tmp_path / "net.yaml").write_text(
-        "{weft: topology, version: 1, npus: 2, links: [{src: 0, dst: 1, bandwidth: 1GB/s}]}"
+        "{weft: topology, version: 1, npus: 2, "
+        "links: [{src: 0, dst: 1, bandwidth: 1GB/s, latency: 1us}]}"
     )
     (tmp_path / "fabric.txt").write_text(fabric)
     (tmp_path / "dgx.xml").write_text(dgx())
     (tmp_path / "bare.xml").write_text(dgx().replace("<net ", "<none ").replace("0x0207", "0x0c03"))
     with refusal(tmp_path, "net.yaml", "not the file of a host"):
         join_files([tmp_path / "net.yaml"], tmp_path / "fabric.txt")
+    for empty in ("", "\0\0"):
+        (tmp_path / "empty.xml").write_text(empty)
+        with refusal(tmp_path, "empty.xml", "is not a topology file"):
+            join_files([tmp_path / "empty.xml"], tmp_path / "fabric.txt")
+    with refusal(tmp_path, "nope.txt: no such file"):
+        join_files([tmp_path / "dgx.xml"], "nope.txt")
     with refusal(tmp_path, "names no host"):
         join_files([tmp_path / "dgx.xml"], tmp_path / "dgx.xml")
     with refusal(tmp_path, "bandwidth '50GB/s' is for all links", "leaf=50GB/s"):

@@ -25,6 +25,8 @@ from weft.units import format_bandwidth
 
 PORT = "port"
 """The kind of the ends of a fabric that has no hosts: an adapter hangs on each."""
+MAX_PARTS = 1 << 20
+"""What all hosts have together: so many take some gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def join(
         For a fabric without hosts: its ports go to the first adapter of each host, then to the
         second of each; not to all adapters of a host, then to those of the next.
     """
+    for file in hosts:
+        _check_host(file)
     if fabric.of_kind(PORT):
         if isinstance(adapters, Mapping):
             raise InputError(
@@ -88,6 +92,7 @@ def join(
             "HCA-1=mlx5_0"
         )
     directory = Directory(fabric, adapters or {})
+    _check_known(adapters or {}, hosts)
     placed = directory.placed(hosts)
     if count is not None and len(placed) != count:
         raise InputError(
@@ -95,6 +100,27 @@ def join(
             f"{some(placed)}"
         )
     return _Joining(name, fabric).by_names(placed, directory)
+
+
+def _check_host(file: HostFile) -> None:
+    """Raise if what is no host, such as a fabric, is given as one."""
+    machine = file.machine
+    for kind, what in (("gpu", "GPU"), ("nic", "adapter to join a fabric by")):
+        if not machine.of_kind(kind):
+            raise InputError(
+                f"{file.path}: {machine.source} has no {what}; expected the file of a host that "
+                "names its adapters, such as an NCCL topology dump"
+            )
+
+
+def _check_known(called: Mapping[str, str], hosts: Iterable[HostFile]) -> None:
+    """Raise if adapters are to be called as none is in the hosts' files."""
+    machines = [file.machine for file in hosts]
+    names = dict.fromkeys(m.parts[nic].name for m in machines for nic in m.of_kind("nic"))
+    known = {*names, *(port for name in names for port in name.split("+"))}
+    for name in called.values():
+        if name not in known:
+            raise InputError(f"no file has an adapter {quoted(name)}; they have {some(names)}")
 
 
 def ports_of(topology: Topology) -> Machine:
@@ -194,18 +220,10 @@ class _Joining:
             raise InputError("a count is for one file; several files are one host each")
         if any(file.names for file in files):
             raise InputError(f"{self.fabric.name} has no names of hosts; give files without")
+        chosen = [self._chosen(file.machine, adapters) for file in files]
+        ports = self._ports(chosen, count)
         machines = [file.machine for file in files] * (count or 1)
-        nics = [self._chosen(machine, adapters) for machine in machines]
-        ports, number = self.fabric.of_kind(PORT), sum(map(len, nics))
-        if number != len(ports):
-            each = len(nics[0])
-            fits = len(files) == 1 and each and len(ports) % each == 0
-            raise InputError(
-                f"{self.fabric.name} has {len(ports)} ports, one for each NPU of that network, "
-                f"but {counted({'host': len(machines)})} with {counted({'adapter': number})} "
-                f"{'is' if len(machines) == 1 else 'are'} to hang on it"
-                + (f"; --count {len(ports) // each} would fill it" if fits else "")
-            )
+        nics = chosen * (count or 1)
         switches = self._fabric(leaving=(PORT,))
         width = len(str(len(machines) - 1))
         names = [f"host{i:0{width}}" for i in range(len(machines))]
@@ -218,6 +236,33 @@ class _Joining:
         for port, (_, host, _, nic) in zip(ports, sorted(order), strict=True):
             self._plug(machines[host].parts[nic], firsts[host] + nic, [port], switches)
         return self._joined()
+
+    def _ports(self, chosen: Sequence[Sequence[int]], count: int | None) -> list[int]:
+        """The ports of the fabric: as many as adapters are chosen, each on a switch."""
+        ports, hosts = self.fabric.of_kind(PORT), len(chosen) * (count or 1)
+        number = sum(map(len, chosen)) * (count or 1)
+        if not number:
+            raise InputError(f"no adapter is chosen to hang on {self.fabric.name}")
+        for port in ports:
+            ends = [self.fabric.parts[c.dst].kind for c in self.cables[port] if c.src == port]
+            if not ends or PORT in ends:
+                raise InputError(
+                    f"hosts hang on switches, but in {self.fabric.name} NPU {port} "
+                    f"{'is joined to other NPUs' if ends else 'hangs on none'}; expected a network "
+                    f"such as switch:{number}"
+                )
+        if number != len(ports):
+            each = len(chosen[0])
+            if len(chosen) == 1 and count is None and len(ports) % each == 0:
+                fits = f"; --count {len(ports) // each} would fill it"
+            else:
+                fits = f"; switch:{number} would fit {counted({'host': hosts})}"
+            raise InputError(
+                f"{self.fabric.name} has {len(ports)} ports, one for each NPU of that network, "
+                f"but {counted({'host': hosts})} with {counted({'adapter': number})} "
+                f"{'is' if hosts == 1 else 'are'} to hang on it{fits}"
+            )
+        return ports
 
     def _chosen(self, machine: Machine, adapters: Sequence[str] | None) -> list[int]:
         """The adapters of a host that hang on the fabric, in order."""
@@ -253,9 +298,11 @@ class _Joining:
 
     def _host(self, host: str, machine: Machine) -> int:
         """Take over a host; gives the new number of its first part."""
-        if not machine.of_kind("nic"):
-            raise InputError(f"{machine.name}: {machine.source} has no adapter to join a fabric by")
         first = len(self.machine.parts)
+        if first + len(machine.parts) > MAX_PARTS:
+            raise InputError(
+                f"with all hosts the cluster has more than {MAX_PARTS} parts, the most Weft joins"
+            )
         self.machine.parts += machine.of_host(host).parts
         self.machine.cables += [
             replace(cable, src=first + cable.src, dst=first + cable.dst) for cable in machine.cables
@@ -322,7 +369,7 @@ class _Joining:
         notes += self._unlike(hosts)
         rails, strays = rails_of(
             {
-                host: {name: sorted(leaves) for name, leaves in adapters.items()}
+                host: {name: sorted(leaves) for name, leaves in adapters.items() if leaves}
                 for host, adapters in self.leaves.items()
             }
         )

@@ -28,10 +28,13 @@ class HostFile:
     names
         The host's name in the fabric, or a pattern such as ``dgx-*`` for several; None if only
         GUIDs, or its file's name, tell which host it is.
+    path
+        Where it was read.
     """
 
     machine: Machine
     names: str | None = None
+    path: str = ""
 
 
 Placed = dict[str, Machine]
@@ -80,18 +83,21 @@ class Directory:
         """The hosts of the fabric that have a file, in the order of their names."""
         if not self.computing:
             raise InputError(f"{self.fabric.name}: {self.fabric.source} names no host")
-        found: Placed = {}
+        found: dict[str, tuple[bool, HostFile]] = {}
         for file in files:
-            for host in self._hosts_of(file):
-                if host in found:
+            hosts = self._hosts_of(file)
+            pattern = file.names is not None and file.names not in hosts
+            for host in hosts:
+                before, other = found.get(host, (pattern, None))
+                if other is not None and before == pattern:
                     raise InputError(
-                        f"two files are of host {quoted(host)}: {found[host].name} and "
-                        f"{file.machine.name}"
+                        f"two files are of host {quoted(host)}: {other.path} and {file.path}"
                     )
-                found[host] = file.machine
-        return {host: found[host] for host in sorted(found, key=natural)}
+                if before >= pattern:  # a pattern is for hosts without a file of their own
+                    found[host] = pattern, file
+        return {host: found[host][1].machine for host in sorted(found, key=natural)}
 
-    def _hosts_of(self, file: HostFile) -> Iterable[str]:
+    def _hosts_of(self, file: HostFile) -> Sequence[str]:
         machine, fabric = file.machine, self.fabric.name
         known = {*self.computing, *filter(None, self.adapters)}
         if file.names is not None:

@@ -86,12 +86,8 @@ Links = dict[tuple[int, int], _Link]
 
 def _links(machine: Machine, npus: list[int], wishes: Wishes, notes: list[str]) -> Links:
     """One link for all cables from one part to another, with the rates and α that are wished."""
+    check_kinds(machine, wishes)
     rates, delays = wishes.bandwidth or {}, wishes.latency or {}
-    kinds = Counter(cable.kind for cable in machine.cables)
-    for what, said in (("bandwidth", rates), ("latency", delays)):
-        for kind in said.keys() - kinds.keys():
-            there = ", ".join(sorted(kinds)) or "none"
-            raise InputError(f"{machine.name} has no {kind} links to give a {what}; it has {there}")
     cables = [
         replace(cable, rate=Rate(rates[cable.kind], rates[cable.kind]))
         if cable.kind in rates
@@ -122,6 +118,15 @@ def _links(machine: Machine, npus: list[int], wishes: Wishes, notes: list[str]) 
         example = next(iter(sorted(assumed)))
         notes.append(f"α is not in the file; taken: {words}; --latency {example}=1us says another")
     return links
+
+
+def check_kinds(machine: Machine, wishes: Wishes) -> None:
+    """Raise if something is said of a kind of links that there is not."""
+    kinds = {cable.kind for cable in machine.cables}
+    for what, said in (("bandwidth", wishes.bandwidth), ("latency", wishes.latency)):
+        for kind in sorted((said or {}).keys() - kinds):
+            there = ", ".join(sorted(kinds)) or "none"
+            raise InputError(f"{machine.name} has no {kind} links to give a {what}; it has {there}")
 
 
 def _without_unknown(

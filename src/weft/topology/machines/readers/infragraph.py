@@ -28,6 +28,7 @@ from weft.units import MAX_BANDWIDTH, MAX_LATENCY_PS
 TITLE = "an InfraGraph file"
 OWN = "weft.version"
 """The mark of networks that Weft wrote."""
+_NEAR = 65536  # characters that are looked at
 _COMPONENTS = re.compile(r"\bcomponents[\"']?\s*:\s*(?:-\s|\[)")
 _INSTANCES = re.compile(r"^[ \t]*instances\s*:", re.MULTILINE)
 _CONNECTIONS = re.compile(r"^[ \t]*connections\s*:\s*-\s", re.MULTILINE)
@@ -37,9 +38,12 @@ _PICOSECONDS = {"ms": 10**9, "us": 10**6, "ns": 10**3}
 
 def is_infragraph(document: Document) -> bool:
     """Whether it is one, of Weft's own or not."""
-    head = document.text[:65536]
+    text = document.text
+    head = text[:_NEAR]
     older = _INSTANCES.search(head) and _CONNECTIONS.search(head)
-    return bool(_COMPONENTS.search(head) or older)
+    first = text.find("components")  # long annotations may come before it
+    found = first >= 0 and _COMPONENTS.search(text, first, first + _NEAR)
+    return bool(found or older)
 
 
 def recognise(document: Document) -> bool:
