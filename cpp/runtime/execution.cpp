@@ -141,12 +141,7 @@ bool Execution::send(Queue& queue) {
             moved_ += n;
             moving = true;
         }
-        if (queue.bytes == all) {
-            end(row);
-            moving = true;
-            ++queue.next;
-            queue.bytes = 0;
-        }
+        moving |= end_if_whole(queue, all);
     }
     return moving;
 }
@@ -176,12 +171,7 @@ bool Execution::receive(Queue& queue) {
             moved_ += static_cast<std::uint64_t>(n);
             moving = true;
         }
-        if (queue.bytes == all) {
-            end(row);
-            moving = true;
-            ++queue.next;
-            queue.bytes = 0;
-        }
+        moving |= end_if_whole(queue, all);
     }
     return moving;
 }
@@ -263,6 +253,15 @@ void Execution::end(std::int64_t row) {
     ++moved_;
     begin(row);  // of what is empty nothing comes first
     if (!ended_.empty()) ended_[row] = now();
+}
+
+// Ends the first row of a queue if all its bytes have moved.
+bool Execution::end_if_whole(Queue& queue, std::int64_t all) {
+    if (queue.bytes != all) return false;
+    end(queue.row());
+    ++queue.next;
+    queue.bytes = 0;
+    return true;
 }
 
 std::byte* Execution::at(std::int32_t buffer, std::int64_t element) const {

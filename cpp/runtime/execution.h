@@ -58,6 +58,7 @@ class Execution {
     bool may_read(std::int64_t row) const;
     bool may_write(std::int64_t row) const;
     void end(std::int64_t row);
+    bool end_if_whole(Queue& queue, std::int64_t all);
     void begin(std::int64_t row);
     std::byte* at(std::int32_t buffer, std::int64_t element) const;
 

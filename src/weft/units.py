@@ -60,16 +60,16 @@ def parse_bandwidth(text: str) -> int:
     return _whole(rate, text, "bandwidth", MAX_BANDWIDTH)
 
 
-def parse_latency(text: str) -> int:
+def parse_latency(text: str, what: str = "latency") -> int:
     """Picoseconds of a time such as ``0.5us`` or ``500ns``; ``0`` needs no unit."""
-    value, unit = _split(text, "latency", "0.5us")
+    value, unit = _split(text, what, "0.5us")
     if not unit and value == 0:
         return 0
     if unit not in _TIMES:
-        raise InputError(f"latency {quoted(text)} has no unit Weft knows; write it like 0.5us")
+        raise InputError(f"{what} {quoted(text)} has no unit Weft knows; write it like 0.5us")
     time = round(value * _TIMES[unit])
     if not 0 <= time <= MAX_LATENCY_PS:
-        raise InputError(f"latency {quoted(text)} is out of range; expected 0 to 11 days")
+        raise InputError(f"{what} {quoted(text)} is out of range; expected 0 to 11 days")
     return time
 
 

@@ -62,7 +62,7 @@ def probe(
     from weft.units import PS_PER_US, parse_latency
 
     check_given(output, what="file")
-    seconds = parse_latency(time) / PS_PER_US / 1e6
+    seconds = parse_latency(time, "time") / PS_PER_US / 1e6
     wanted = Wanted(None if network.spec is None else network.load(), seconds, repeats, scale)
     try:
         found = progress.run("probing", lambda report: _found(where, wanted, output, report))

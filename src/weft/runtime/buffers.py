@@ -16,7 +16,6 @@ from weft.collective import Collective
 from weft.errors import InputError, unknown_name
 from weft.runtime.cutting import Sides
 
-Bytes = NDArray[np.uint8]
 Array = NDArray[Any]
 
 TYPES: dict[str, tuple[_core.ElementType, np.dtype[Any]]] = {

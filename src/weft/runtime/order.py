@@ -59,13 +59,9 @@ class Order:
         """What one NPU does; compact rows are not expanded."""
         return self._of_compact(npu) if self._algorithm.rows.compact else self._of_table(npu)
 
-    @property
-    def by_start(self) -> bool:
-        """Whether rows go in order of their starts; else in that of the table."""
-        return self._algorithm.rows.compact or self._table_by_start
-
     @cached_property
     def _table_by_start(self) -> bool:
+        """Whether rows of a table go in order of their starts; else in that of the table."""
         rows = self._algorithm.transfers
         return rows.start is not None and not _is_contradicted(rows, rows.start)
 

@@ -99,16 +99,6 @@ class Program(Value):
     def __len__(self) -> int:
         return len(self.what)
 
-    @cached_property
-    def sends_to(self) -> Int32:
-        """The NPUs to which it sends."""
-        return np.unique(self.peer[self.what == What.SEND])
-
-    @cached_property
-    def receives_from(self) -> Int32:
-        """The NPUs from which it receives."""
-        return np.unique(self.peer[self.what == What.RECEIVE])
-
     def described(self, row: int) -> str:
         """A row in words."""
         chunk, peer = int(self.chunk[row]), int(self.peer[row])
